@@ -85,6 +85,7 @@ def test_fields_in_strips_are_those_of_the_interpreter(
     monkeypatch: pytest.MonkeyPatch, lanes: int
 ) -> None:
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
+    monkeypatch.setattr(code, "has_mask_registers", lambda: False)
     monkeypatch.setattr(code, "vector_lanes", lambda: lanes)
     for name, value in (("LEAST_STEPS", 1), ("LONG", 1), ("STEPS_A_ROW", 0)):
         monkeypatch.setattr(strips, name, value)

@@ -145,17 +145,6 @@ def test_messages_reach_what_their_own_indices_say(change: str) -> None:
     assert agree(kernel, cases) == {False}
 
 
-@pytest.mark.parametrize(
-    ("change", "looks"),
-    [("nothing", 1), ("a number that lanes share", 1), ("numbers that they do not share", 2)],
-)
-def test_indices_that_differ_by_a_number_are_looked_at_once(change: str, looks: int) -> None:
-    kernel = harness.assemble(text(CHANGES[change]), "pvc")
-    version = Version(full=True, slm_bytes=0, has_mask_registers=True)
-    found = ModuleWriter(kernel.linked, version).write().text
-    assert found.count("call i32 @llvm.cttz.i32") == looks
-
-
 def test_lanes_that_data_say_are_not_looked_at() -> None:
     kernel = harness.assemble(text(CHANGES["what was loaded"]), "pvc")
     version = Version(full=True, slm_bytes=0, has_mask_registers=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
 from visim.machine.memory import Memory
 
@@ -51,6 +52,7 @@ def test_addresses_are_made_of_the_variable_that_is_read(mask: int) -> None:
 @MASKS
 def test_strips_read_both(monkeypatch: pytest.MonkeyPatch, mask: int) -> None:
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
+    monkeypatch.setattr(code, "has_mask_registers", lambda: False)
     for name in ("LEAST_STEPS", "LONG", "STEPS_A_ROW", "STEPS_A_ROW_IN_PLACE"):
         monkeypatch.setattr(strips, name, 0)
     text = """    add (M1, 32) V34(0,0)<1> V32(0,0)<1;1,0> V33(0,0)<1;1,0>

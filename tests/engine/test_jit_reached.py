@@ -16,6 +16,7 @@ import pytest
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit.emit.module import ModuleWriter
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing import functions, strips
 from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
@@ -190,6 +191,7 @@ def test_random_programs_store_what_the_interpreter_stores(seed: int) -> None:
 def test_random_programs_in_strips_store_what_the_interpreter_stores(
     monkeypatch: pytest.MonkeyPatch, seed: int, in_place: bool
 ) -> None:
+    monkeypatch.setattr(code, "has_mask_registers", lambda: False)
     names = ("LEAST_STEPS", "LONG", "STEPS_A_ROW_IN_PLACE", "REGISTERS", "STEPS_A_ROW")
     for name, value in zip(names, (1, 1, 0, 0, 99 if in_place else 0), strict=True):
         monkeypatch.setattr(strips, name, value)

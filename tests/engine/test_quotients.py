@@ -9,6 +9,7 @@ from visim.engine import jit
 from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.analysis import quotients
 from visim.engine.jit.analysis.quotients import QuotientFinder
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
@@ -166,6 +167,7 @@ def test_what_strips_compute_is_there_for_a_division_behind_them(
     divisions: list[Effect], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The compiler's last instruction reads neither number, the division both."""
+    monkeypatch.setattr(code, "has_mask_registers", lambda: False)
     for name in ("LEAST_STEPS", "LONG", "STEPS_A_ROW", "STEPS_A_ROW_IN_PLACE"):
         monkeypatch.setattr(strips, name, 0)
     head = HEAD.replace(".decl P1", f"{MORE}.decl P1")

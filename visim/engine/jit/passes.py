@@ -31,8 +31,6 @@ class Pass(Enum):
             "64-bit operations that are written dword by dword, or word by word, become one.")
     CONSTANTS = ("constant-propagation", "lift.outlines",
                  "The shapes of 2D blocks that are put together in registers become known.")
-    DEAD = ("dead-code", "analysis.unread",
-            "What computes dwords that nobody reads any more is left out.")
     UNIFORM = ("uniform-branches", "analysis.uniform",
                "Branches that all channels take alike become branches of scalars.")
     AFFINE = ("affine", "analysis.affine",
@@ -41,8 +39,6 @@ class Pass(Enum):
                "Choices that all channels make alike keep lanes at equal distances.")
     LIVENESS = ("masked-liveness", "analysis.slots",
                 "Masked writes do not keep lanes at which nobody looks.")
-    NUMBERING = ("value-numbering", "analysis.families",
-                 "Indices that differ by what all lanes share are looked at once.")
     MASKS = ("scalar-masks", "analysis.truths",
              "Conditions on lanes at equal distances are computed with scalars.")
     DIVISION_LOOPS = ("division-loops", "analysis.bitwise",
@@ -55,8 +51,6 @@ class Pass(Enum):
                 "Threads of a group run one after another from barrier to barrier, on one stack.")
     PRIVATISE = ("privatise", "analysis.additions",
                  "Additions whose results nobody reads go to a copy of a worker's own.")
-    CAS_LOOPS = ("cas-loops", "analysis.retries",
-                 "Loops that compare and swap until it works run lane by lane.")
     INTERLEAVE = ("interleave", "analysis.walks",
                   "Several channels run side by side through loops over sparse rows.")
     TRANSPOSE = ("transpose", "analysis.sweeps",
@@ -85,10 +79,6 @@ class Pass(Enum):
                 "Memory is asked for ahead of threads that start later.")
     STRIPS = ("strip-mine", "writing.strips",
               "Long arithmetic runs in loops over as many channels as registers hold.")
-    HOIST = ("hoist-loads", "analysis.leading",
-             "Loads of strips come in front of their loops.")
-    REASSOCIATE = ("reassociate", "ir.sums",
-                   "Sums that are computed twice in other orders are computed once.")
     OUTLINE = ("outline-strips", "writing.outlined",
                "Loops over strips become functions of their own.")
     CANONICALISE = ("canonicalise", "mir.canonicalise",

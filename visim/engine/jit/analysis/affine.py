@@ -6,12 +6,9 @@ its shape are kept beside the variable, and are used where reads see that shape 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
-from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
 from visim.engine.jit.analysis.lanes import LEAST_LANES, Row, channel_of, row_of
 from visim.engine.jit.analysis.lookups import Lookup
@@ -214,31 +211,16 @@ class Indices:
     """What is known of 32-bit indices where code is straight; whoever looks again has the same.
 
     Attributes:
-        found: the families of indices, by the instruction that has them.
-        tables: those that go into tables, likewise.
+        tables: those that go into tables, by the instruction that has them.
         cores: those of ragged shapes that slots have got or shown, by slot.
-        families: the families of cores.
         lookups: the cores that go into tables.
     """
 
-    found: Mapping[tuple[Key, int, Expr], Family] = field(
-        default_factory=dict[tuple[Key, int, Expr], Family]
-    )
     tables: Mapping[tuple[Key, int, Expr], Lookup] = field(
         default_factory=dict[tuple[Key, int, Expr], Lookup]
     )
     cores: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
-    families: dict[str, Family] = field(default_factory=dict[str, Family])
     lookups: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
-
-    def is_shared(self, core: str) -> bool:
-        """Whether other indices are of the family that an index has."""
-        return self.families.get(core) in self._shared
-
-    @cached_property
-    def _shared(self) -> frozenset[Family | None]:
-        counts = Counter(self.found.values())
-        return frozenset(family for family, count in counts.items() if count > 1)
 
 
 class ShapeReader:
@@ -379,8 +361,6 @@ class ShapeReader:
             core = self.text.let(f"{word} {before} {core} to <{source.lanes} x i32>")
         elif self.remake is not None:
             self.remake(source, core)
-        if at in indices.found:
-            indices.families[core] = indices.found[at]
         if at in indices.tables:
             indices.lookups[core] = indices.tables[at]
         return ragged(source.lanes, core, bits, signed=signed)

@@ -18,7 +18,7 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.sem.effects import Atomic, Goto, Load, LoadBlock, Place, Space, Store
+from visim.sem.effects import Goto, Load, LoadBlock, Place, Space, Store
 from visim.sem.expr import Expr
 
 SharedLoad = Load | LoadBlock
@@ -46,7 +46,6 @@ class Region:
         singles: places written that all channels share.
         loads: its loads, with their blocks and the numbers of their instructions there.
         stores: its stores likewise.
-        atomics: its atomic operations likewise.
         carried: what a turn leaves for the next one.
         shared: loads of what all channels have in common, likewise.
         together: whether all channels take a jump that has a condition, or none.
@@ -66,7 +65,6 @@ class Region:
     singles: list[Place] = field(default_factory=list[Place])
     loads: list[tuple[Node, int, Load]] = field(default_factory=list[tuple[Node, int, Load]])
     stores: list[tuple[Node, int, Store]] = field(default_factory=list[tuple[Node, int, Store]])
-    atomics: list[tuple[Node, int, Atomic]] = field(default_factory=list[tuple[Node, int, Atomic]])
     carried: set[Row | Bits] = field(default_factory=set[Row | Bits])
     shared: list[tuple[Node, int, SharedLoad]] = field(
         default_factory=list[tuple[Node, int, SharedLoad]]
@@ -94,7 +92,7 @@ class Region:
         """Whether one of its messages is not of a surface or of shared local memory."""
         return any(
             one.space in {Space.FLAT, Space.SHADOW}
-            for _, _, one in (*self.loads, *self.stores, *self.atomics, *self.shared)
+            for _, _, one in (*self.loads, *self.stores, *self.shared)
         )
 
     def whole(self, row: Row) -> Row:

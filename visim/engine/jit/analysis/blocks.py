@@ -115,14 +115,13 @@ class StaticBlock:
 class UnitCode:
     """The blocks of one unit, made when first asked for.
 
-    `has_whole_numbers` says whether one computes numbers that were computed by their dwords, which
-    products are only with `products`. `off` are the passes that are left out.
+    Products that were computed by their dwords become whole only with `products`. `off` are the
+    passes that are left out.
     """
 
     kernel: LinkedKernel
     unit: LinkedUnit
     blocks: dict[int, StaticBlock] = field(default_factory=dict[int, StaticBlock])
-    has_whole_numbers: bool = False
     products: bool = True
     off: Off = ()
 
@@ -175,7 +174,6 @@ class UnitCode:
         whole = joined
         if Pass.WIDE.runs(off):
             whole = with_numbers_whole(joined, grf, products=self.products)
-        self.has_whole_numbers |= any(a is not b for a, b in zip(joined, whole, strict=True))
         return tuple(
             one if effects is one.effects else Step(one.pc, effects, one.refusal)
             for one, effects in zip(steps, whole, strict=True)

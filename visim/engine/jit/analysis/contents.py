@@ -15,7 +15,6 @@ from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own,
 from visim.engine.jit.analysis.walks import address_of
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.sem.effects import (
-    Atomic,
     Effect,
     Goto,
     Load,
@@ -97,12 +96,11 @@ class Contents:
 
     def _accesses(self, step: Step) -> Accesses | None:
         """Return what an instruction reads and writes, if it is lane-wise."""
-        changing = [effect for effect in step.effects if isinstance(effect, Store | Atomic)]
-        rest = [effect for effect in step.effects if not isinstance(effect, Store | Atomic)]
+        changing = [effect for effect in step.effects if isinstance(effect, Store)]
+        rest = [effect for effect in step.effects if not isinstance(effect, Store)]
         found = self._lane_wise.accesses(rest, self._channels)
         for one in changing:
-            given = one.values if isinstance(one, Store) else one.operands
-            roots = [one.addresses, *given]
+            roots = [one.addresses, *one.values]
             for root in roots if one.mask is None else [*roots, one.mask]:
                 if found is None or not self._lane_wise.stays(root, self._channels, found, set()):
                     return None
@@ -126,11 +124,6 @@ class Contents:
             case Store() as store:
                 self._region.stores.append((node, number, store))
                 return self._knows(store, bindings)
-            case Atomic() as atomic:
-                if channel_within(atomic.mask) is None:
-                    return False
-                self._region.atomics.append((node, number, atomic))
-                return self._knows(atomic, bindings)
             case WriteRegister(place=place, mask=mask) if is_own(place.variable):
                 row = row_of(place)
                 if row is None:
@@ -146,7 +139,7 @@ class Contents:
                 return False
         return True
 
-    def _knows(self, effect: Load | LoadBlock | Store | Atomic, bindings: Bindings) -> bool:
+    def _knows(self, effect: Load | LoadBlock | Store, bindings: Bindings) -> bool:
         """Whether a message is done by the kernel's own code; note the surfaces it may mean."""
         if is_called_out(effect) or not _is_known(effect.surface, bindings):
             return False

@@ -17,20 +17,17 @@ def callees(kernel: LinkedKernel, name: str | None) -> Sequence[LinkedUnit]:
     return kernel.units[1:] if name is None else [kernel.function(name)]
 
 
-def explore(
-    kernel: LinkedKernel, codes: Sequence[UnitCode], cr0: int = 0, *, saving: bool = False
-) -> Flows:
+def explore(kernel: LinkedKernel, codes: Sequence[UnitCode], cr0: int = 0) -> Flows:
     """Explore the kernel and all functions that it reaches, each with its entry mode.
 
     Args:
         kernel: the program.
         codes: the code of its units.
         cr0: the control register when the kernel starts.
-        saving: whether somebody looks at all variables when a thread has ended.
     """
     modes: dict[tuple[int, int], int] = {}
     while True:
-        flows = _explored(kernel, codes, cr0, modes, saving=saving)
+        flows = _explored(kernel, codes, cr0, modes)
         new = {key: flow.exit_mode() for key, flow in flows.items() if key[0]}
         if all(modes.get(key, key[1]) == mode for key, mode in new.items()):
             return flows
@@ -43,8 +40,6 @@ def _explored(
     codes: Sequence[UnitCode],
     cr0: int,
     modes: dict[tuple[int, int], int],
-    *,
-    saving: bool,
 ) -> Flows:
     """Explore, where functions are taken to leave %cr0 as `modes` says, else as it was."""
 
@@ -58,7 +53,7 @@ def _explored(
         number, before = waiting.pop()
         if (number, before) in found:
             continue
-        explorer = Explorer(codes[number], before, mode_after, saving=saving)
+        explorer = Explorer(codes[number], before, mode_after)
         flow = found[number, before] = explorer.explore()
         for name, mode in sorted(flow.callees, key=str):
             waiting += [(unit.number, mode) for unit in callees(kernel, name)]

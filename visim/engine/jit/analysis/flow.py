@@ -19,10 +19,8 @@ from visim.engine.jit.analysis.blocks import (
     UnknownControl,
     control_value,
 )
-from visim.engine.jit.analysis.unread import without_unread
 from visim.engine.jit.ir.cycles import cyclic
 from visim.engine.jit.ir.masks import looks_often
-from visim.engine.jit.passes import Pass
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.engine.stops import go_on
 from visim.errors import UnsupportedError
@@ -269,16 +267,10 @@ def passed(waiting: frozenset[int], first: int, target: int) -> list[int]:
 
 
 class Explorer:
-    """Finds all nodes of a unit and what may wait while they run.
+    """Finds all nodes of a unit and what may wait while they run."""
 
-    `saving` says that somebody looks at all variables when a thread has ended.
-    """
-
-    def __init__(
-        self, code: UnitCode, cr0: int, mode_after: ModeAfter, *, saving: bool = False
-    ) -> None:
+    def __init__(self, code: UnitCode, cr0: int, mode_after: ModeAfter) -> None:
         self.flow = Flow(code, (0, 0, cr0))
-        self._saving = saving
         self._mode_after = mode_after
         self._work: list[Key] = []
         self._source: Key | None = None
@@ -295,19 +287,7 @@ class Explorer:
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
         flow.recursive = set(_recursive(flow.sites))
-        drops = Pass.DEAD.runs(flow.code.off) and not self._saving
-        if flow.code.has_whole_numbers and drops:
-            self._drop_unread()
         return flow
-
-    def _drop_unread(self) -> None:
-        """Leave out what computes dwords that nobody reads any more."""
-        code, nodes = self.flow.code, self.flow.nodes.values()
-        blocks = list({id(node.block): node.block for node in nodes}.values())
-        found = zip(blocks, without_unread(blocks, code.kernel, code.unit), strict=True)
-        changed = {id(before): after for before, after in found}
-        for node in nodes:
-            node.block = changed[id(node.block)]
 
     def _reach(self, key: Key, waiting: frozenset[int]) -> None:
         """Note that a node can run while channels wait in some places, its own left out."""

@@ -8,7 +8,7 @@ lane-wise ones. Loads lead too: nothing else in a run can fault or moves memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import Step, places, writes_cr0
@@ -91,7 +91,6 @@ class RunFinder:
         is_ragged: whether an instruction, by its number, writes a place with more than scalars
             beside it.
         may_load: whether a load at one number may come before all from another number on.
-        leads: the numbers of loads of vectors that may lead, and of what makes their addresses.
         dynamic: whether only the running program knows how floats are rounded.
     """
 
@@ -100,14 +99,12 @@ class RunFinder:
         keeps_others: Callable[[WriteRegister], bool],
         is_ragged: Callable[[int, Place], bool],
         may_load: Callable[[int, int], bool],
-        leads: Container[int],
         *,
         dynamic: bool,
     ) -> None:
         self._lane_wise = LaneWise(keeps_others, dynamic=dynamic)
         self._is_ragged = is_ragged
         self._may_load = may_load
-        self._leads = leads
 
     def runs(self, steps: Sequence[Step]) -> Iterator[Run]:
         """Return all instructions, in order, in runs; a run without lanes is one instruction."""
@@ -126,14 +123,14 @@ class RunFinder:
 
     def _add(self, run: Run, touched: _Touched, number: int, step: Step) -> bool:
         """Add an instruction to a run, if that is possible."""
-        loads, leads = _loads(step), number in self._leads
+        loads = _loads(step)
         if step.refusal is not None or not all(map(_is_plain, step.effects)):
             return False
-        if loads and not (self._may_load(number, run.first) and (leads or loads_block(step))):
+        if loads and not (loads_block(step) and self._may_load(number, run.first)):
             return False
         found = None if loads else self._accesses(run, number, step)
         fits = found is not None and _fits(touched, found)
-        if (leads or not fits) and _can_lead(touched, step.effects):
+        if not fits and _can_lead(touched, step.effects):
             run.leading.add(number)
         elif found is not None and fits:
             run.lanes = _lanes(step.effects)

@@ -39,14 +39,12 @@ class Value:
 class ValueFollower:
     """Follows the values of successive instructions that run with the same channels.
 
-    With `keeps_sums` sums of inputs are followed as well, and products with powers of two. Without,
-    such a sum is an input once it stands in a variable, which can be read again; only those who
-    come behind know it as a sum. `lasting` tells which floats a variable holds that none of these
-    instructions writes; `first` is the number of the first state of variables, by which inputs are
-    told apart from those of other followers.
+    A sum of inputs is an input once it stands in a variable, which can be read again; only those
+    who come behind know it as a sum. `lasting` tells which floats a variable holds that none of
+    these instructions writes; `first` is the number of the first state of variables, by which
+    inputs are told apart from those of other followers.
     """
 
-    keeps_sums: bool = False
     symbols: Symbols = field(default_factory=Symbols)
     lasting: Callable[[Elements], Value | None] | None = None
     first: int = 0
@@ -125,8 +123,6 @@ class ValueFollower:
 
     def _is_plain_sum(self, symbol: Symbol) -> bool:
         """Whether a symbol is a sum of inputs and numbers only: then it is better an input."""
-        if self.keeps_sums:
-            return False
         parts = self.symbols.parts
         terms = [parts(term)[0] for term in self.symbols.terms(symbol)]
         return parts(symbol)[0] == "sum" and not set(terms) - {"input", "number"}
@@ -241,8 +237,6 @@ class ValueFollower:
                 return symbols.of(name, args[0])
             case "select":
                 return symbols.of(name, *args)
-            case "shl" | "and" if self.keeps_sums:
-                return self._bits_of(name, *args)
             case "and":
                 return self._chosen_by_bits(*args) or self._chosen_by_bits(*args[::-1])
             case _:
@@ -270,16 +264,6 @@ class ValueFollower:
             case _:
                 pass
         return self.symbols.of("bitcast", kind, bits)
-
-    def _bits_of(self, name: str, a: Symbol, b: Symbol) -> Symbol | None:
-        """Return the symbol of what shifts left by a number, or of bits of a number."""
-        match self.symbols.parts(a), self.symbols.parts(b):
-            case ("number", _, int(first)), ("number", _, int(second)) if name == "and":
-                return self.symbols.number(first & second)
-            case _, ("number", _, int(count)) if name == "shl":
-                return self.symbols.added(self.symbols.sum({}), a, 1 << count % 32)
-            case _:
-                return None
 
     def _converted(self, expr: Expr, mode: FloatMode, channel: int | None) -> Symbol | None:
         source, target, symbols = expr.args[0].type, expr.type, self.symbols

@@ -78,14 +78,6 @@ class Symbols:
             terms[term] = terms.get(term, 0) + times * factor
         return self.sum(terms)
 
-    def is_uniform(self, symbol: Symbol) -> bool:
-        """Whether a term of sums is a number, or a variable's element that is repeated."""
-        name, *parts = self._parts[symbol]
-        if name != "input":
-            return name == "number"
-        _, places, _ = cast("Elements", parts[1])
-        return len(places) == 1
-
     def converted(self, symbol: Symbol) -> list[Symbol]:
         """Return what below a symbol, outside sums, is converted from UD to floats, each once."""
         waiting, found = [symbol], dict[Symbol, None]()

@@ -1,4 +1,4 @@
-"""Which loops are worth running in another way: retries, walks and sweeps with scattered lanes."""
+"""Which loops are worth running in another way: walks and sweeps with scattered lanes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.contents import Contents
 from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.lanes import channel_within
-from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
@@ -52,8 +51,6 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
 
 
 def _is_worth(region: Region, affine: Affine) -> bool:
-    if region.atomics:
-        return retry_of(region) is not None
     if not region.together:
         return False
     if not region.stores:

@@ -138,7 +138,7 @@ class ModuleWriter(ModuleFrame):
         off = self.version.off
         codes = self.codes or [UnitCode(self.kernel, unit, off=off) for unit in self.kernel.units]
         version = self.version
-        flows = explore(self.kernel, codes, version.cr0, saving=version.saving)
+        flows = explore(self.kernel, codes, version.cr0)
         self._look_at(flows)
         constants = self.version.runs(Pass.CONSTANTS)
         if constants and not self.flat and not self.version.watched:

@@ -27,7 +27,7 @@ def lift_program(
         UnsupportedError: the JIT does not know the control flow.
     """
     codes = [UnitCode(kernel, unit, off=off) for unit in kernel.units]
-    flows = explore(kernel, codes, saving=saving)
+    flows = explore(kernel, codes)
     shares = len(flows) > 1
     return {
         key: lift_unit(kernel, flow, shares=shares, saving=saving and not key[0])

@@ -9,10 +9,9 @@ butterfly is found out once for all messages with the same indices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import numbers, scalar_bytes
 from visim.engine.jit.writing.bounds import Bounds
@@ -74,14 +73,12 @@ def candidate(shape: Shape, access: Access) -> Candidate | None:
 class ButterflyWriter(PieceWriter):
     """Writes accesses of butterflies.
 
-    `known` is what has been found out already. Cores of one of the `families` differ by a number
-    that all lanes have in common, so that their lanes are arranged alike.
+    `known` is what has been found out already.
     """
 
-    def __init__(self, rows: RowWriter, known: Known, families: Mapping[str, Family]) -> None:
+    def __init__(self, rows: RowWriter, known: Known) -> None:
         super().__init__(rows)
         self.known = known
-        self.families = families
 
     # What lanes are
 
@@ -93,12 +90,10 @@ class ButterflyWriter(PieceWriter):
         if isinstance(known, Butterfly):
             return known
         parts = self.parts(found)
-        alike = self.families.get(core, core), *kind
-        like = self.known.get(alike)
+        like = self.known.get((core, *kind))
         if not isinstance(like, Arrangement):
-            like = self._look(found, parts)
+            like = self.known[core, *kind] = self._look(found, parts)
         butterfly = Butterfly(like, self.span(found, parts, like.reach, like.holds))
-        self.known[alike] = like
         self.known[core, form.signed, *kind] = butterfly
         return butterfly
 

@@ -80,8 +80,7 @@ class MessageWriter:
             repeats=repeats,
             scattered=scattered,
         )
-        families = {} if values.shapes is None else values.shapes.indices.families
-        self.butterflies = ButterflyWriter(self.rows, passed.butterflies, families)
+        self.butterflies = ButterflyWriter(self.rows, passed.butterflies)
         self.neighbours = NeighbourWriter(self.rows)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
 
@@ -250,21 +249,17 @@ class MessageWriter:
     # Neighbours and butterflies
 
     def _load_candidate(self, ready: Ready, way: Candidate) -> list[str]:
-        """Load lanes as neighbours or a butterfly if they are, else as those of a window."""
+        """Load lanes as neighbours if they are, else as those of a window."""
         access, (far, join) = ready.access, self.text.labels("far", "joined")
         bits = None if ready.mask is None else ready.bits
-        if way.near:
-            near = self.neighbours.begin(way, access, ready.bounds, bits, far)
-            found = self.neighbours.load(near, access)
-        else:
-            taken = self.butterflies.begin(way, access, ready.bounds, bits, far)
-            found = self.butterflies.load(taken, access)
+        near = self.neighbours.begin(way, access, ready.bounds, bits, far)
+        found = self.neighbours.load(near, access)
         return self._or_else(access, found, (far, join), partial(self._load_apart, ready, way))
 
     def _load_apart(self, ready: Ready, way: Candidate) -> list[str]:
-        """Load lanes that are not as a candidate has to be."""
+        """Load lanes that are no neighbours."""
         ready = self.ways.anywhere(ready, way.shape, near=False)
-        if way.near and isinstance(ready.way, Window):
+        if isinstance(ready.way, Window):
             ready = replace(ready, way=replace(ready.way, apart=True))
         return self._load(ready)
 

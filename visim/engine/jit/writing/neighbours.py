@@ -40,7 +40,7 @@ def neighbours(shape: Shape, access: Access) -> Candidate | None:
     piece, step = VECTOR // size, size // scale
     if shape.lanes % piece or step.bit_count() != 1 or access.size not in SIZES:
         return None
-    return Candidate(shape, piece, step, near=True)
+    return Candidate(shape, piece, step)
 
 
 class NeighbourWriter(PieceWriter):

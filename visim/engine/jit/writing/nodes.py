@@ -13,7 +13,6 @@ from visim.engine.jit.analysis.bitwise import division_loop
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import is_dynamic, is_uniform, passed
 from visim.engine.jit.analysis.lanes import Row
-from visim.engine.jit.analysis.leading import leading
 from visim.engine.jit.analysis.runs import Run, RunFinder
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
@@ -95,15 +94,11 @@ class NodeWriter(SynchronizationWriter):
 
     def _runs(self) -> Iterator[Run]:
         steps = [step for _, _, step in self.located]
-        cuts = may_have_strips(len(steps)) and self.runs(Pass.STRIPS)
+        cuts = may_have_strips(len(steps), self.unit.module.version) and self.runs(Pass.STRIPS)
         if self.unit.module.flat or not cuts:
             return iter([Run(0, steps=steps)])
         dynamic = any(is_dynamic(node) for node in self.chain)
-        hoists = self.repeats and self.runs(Pass.HOIST)
-        leads = leading(self.unit.affine, self.located) if hoists else frozenset[int]()
-        finder = RunFinder(
-            self._keeps_others, self._is_ragged, self._may_load, leads, dynamic=dynamic
-        )
+        finder = RunFinder(self._keeps_others, self._is_ragged, self._may_load, dynamic=dynamic)
         return finder.runs(steps)
 
     def _keeps_others(self, write: WriteRegister) -> bool:

@@ -115,7 +115,7 @@ class OutlinedWriter(StripWriter):
 
     def _cutter(self) -> Cutter:
         outer = self.writer.new_values()
-        inner = replace(outer, into=self.text, sums=self.sums)
+        inner = replace(outer, into=self.text)
 
         def shared(one: Expr) -> str:
             key = one.attribute if one.uop.name == "read" else one

@@ -144,7 +144,7 @@ class _FunctionWriter:
     def _butterfly(self, found: Candidate, bounds: Bounds) -> None:
         """Move the lanes and return if they are a butterfly."""
         text, access, moves = self.text, self.access, self.moves
-        writer = ButterflyWriter(self.rows, {}, {})
+        writer = ButterflyWriter(self.rows, {})
         mask = "%mask" if self.masked else None
         taken = writer.begin(found, access, bounds, mask, "far")
         if access.verb == "load":

@@ -11,7 +11,6 @@ from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, Step, readers
 from visim.engine.jit.analysis.callouts import is_called_out, rectangle_of
 from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
-from visim.engine.jit.analysis.families import Family, FamilyFinder
 from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within
 from visim.engine.jit.analysis.lookups import Lookup, LookupFinder
@@ -85,7 +84,7 @@ class StepWriter:
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
-        self.indices = Indices(self._families(), self._tables())
+        self.indices = Indices(self._tables())
         self.suppositions = Suppositions()
         self.written = 0
 
@@ -113,25 +112,6 @@ class StepWriter:
     def _has_indices(self, message: Load | Store) -> bool:
         """Whether a message may have indices that are not in rows."""
         return self.unit.has_indices or message.addresses.type.bits == 32
-
-    def _families(self) -> dict[tuple[Key, int, Expr], Family]:
-        """Return the families of indices, by the instruction that has them.
-
-        One message has nothing to share; in long units code for butterflies stands elsewhere.
-        """
-        unit = self.unit
-        if unit.is_long or not unit.module.version.has_mask_registers:
-            return {}
-        if not self.runs(Pass.NUMBERING):
-            return {}
-        if sum(map(self._has_indices, self._of_lanes)) < 2:
-            return {}
-        finder = FamilyFinder()
-        return {
-            (node.key, number, index): family
-            for node, number, step in self.located
-            for index, family in finder.next(step, mode_of(node)).items()
-        }
 
     def _tables(self) -> dict[tuple[Key, int, Expr], Lookup]:
         """Return the indices into tables, by the instruction that has them.

@@ -54,9 +54,7 @@ class Remade:
         """Write the operations; return the name of the vector."""
         known = {leaf: self._made(one) for leaf, one in self.leaves.items()}
         fresh = {bits: self._made(one) for bits, one in self.predicates.items()}
-        again = replace(
-            self.values, sums=None, shapes=None, fresh=fresh, _known=known, _bits_known={}
-        )
+        again = replace(self.values, shapes=None, fresh=fresh, _known=known, _bits_known={})
         return again.value(self.expr)
 
     def _made(self, one: Shape | Remade | str) -> str:

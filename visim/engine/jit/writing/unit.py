@@ -10,7 +10,6 @@ from visim.engine.jit.analysis.ages import Data
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.foreseen import Foreseen, foreseen_loops
-from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
@@ -28,7 +27,6 @@ from visim.engine.jit.writing.functions import ModuleFrame, full_entries
 from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
 from visim.engine.jit.writing.prologue import Prologue
-from visim.engine.jit.writing.retrying import RetryWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
 from visim.engine.stops import go_on
 from visim.errors import InternalError
@@ -57,10 +55,8 @@ class UnitWriter(UnitFrame):
             loop.region.header.key: ForeseenWriter(self, loop) for loop in self._foreseen()
         }
 
-    def _loop(self, region: Region) -> RetryWriter | AbreastWriter | SweepWriter:
-        retry, walk, sweep = retry_of(region), walk_of(region), sweep_of(region)
-        if retry is not None:
-            return RetryWriter(self, region, retry)
+    def _loop(self, region: Region) -> AbreastWriter | SweepWriter:
+        walk, sweep = walk_of(region), sweep_of(region)
         if walk is not None:
             return AbreastWriter(self, region, walk)
         if sweep is not None:
@@ -157,11 +153,7 @@ class UnitWriter(UnitFrame):
 
 def _pass_of(region: Region) -> Pass:
     """Return the pass that has a loop's channels run apart."""
-    if retry_of(region) is not None:
-        return Pass.CAS_LOOPS
-    if walk_of(region) is not None:
-        return Pass.INTERLEAVE
-    return Pass.TRANSPOSE
+    return Pass.TRANSPOSE if walk_of(region) is None else Pass.INTERLEAVE
 
 
 def _analysis(module: ModuleFrame, flow: Flow) -> tuple[Slots, Affine, list[Region]]:

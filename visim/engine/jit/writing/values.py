@@ -16,7 +16,6 @@ from visim.engine.jit.ir.floats import FloatWriter
 from visim.engine.jit.ir.relations import RelationWriter
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector, vector_bits
-from visim.engine.jit.ir.sums import Sums
 from visim.engine.jit.ir.text import (
     Text,
     low_bits,
@@ -42,10 +41,10 @@ class Values:
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
     of the kernel are known to be on. `dynamic` says that only the running program knows the
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
-    look at channels that are off, `never` the bits of predicates that are known to be off. `sums`
-    has what straight code has added up so far, `truths` which conditions it has found. `into` is
-    where they are written, if that is not the unit's own text. `needed` is the mask of the channels
-    that values are needed of, None: of all.
+    look at channels that are off, `never` the bits of predicates that are known to be off. `truths`
+    has which conditions straight code has found. `into` is where they are written, if that is not
+    the unit's own text. `needed` is the mask of the channels that values are needed of, None: of
+    all.
     """
 
     unit: FunctionFrame
@@ -55,7 +54,6 @@ class Values:
     dynamic: bool
     full: bool
     shapes: ShapeReader | None = None
-    sums: Sums | None = None
     truths: Truths = field(default_factory=Truths)
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
@@ -196,8 +194,6 @@ class Values:
             return self._choose_seldom(expr)
         if expr.args and _is_number(expr) and not self.fresh:
             return bits_vector(self.text, self.bits(expr), 0, expr.lanes)
-        if self.sums is not None and self.sums.takes(expr):
-            return self.sums.write(expr, self.value)
         return _LOWERINGS[expr.uop.name](self, expr)
 
     def _choose_seldom(self, expr: Expr) -> str:
@@ -213,7 +209,7 @@ class Values:
         text.label(rare)
         known = {"_known": dict(self._known), "_bits_known": dict(self._bits_known)}
         vector = vector_type(expr.type, lanes)
-        special = replace(self, sums=None, **known).value(other)
+        special = replace(self, **known).value(other)
         special = text.let(f"select <{lanes} x i1> {test}, {vector} {special}, {vector} {found}")
         after = text.block
         text.jump(done)

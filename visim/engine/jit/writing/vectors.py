@@ -25,13 +25,11 @@ class Candidate:
     """Lanes of a ragged shape that may turn out to be near to one another.
 
     `piece` are the lanes of a piece, `step` the difference of indices of neighbouring elements.
-    `near` says that lanes need not be arranged as in a butterfly.
     """
 
     shape: Shape
     piece: int
     step: int
-    near: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,15 +88,11 @@ class WayFinder:
         return self._window(look, shape, near=not data) if found is None or data else found
 
     def _candidate(self, shape: Shape, access: Access) -> Candidate | None:
-        """Return what may be moved as vectors that are permuted.
-
-        A look for butterflies pays where it does for several messages.
-        """
+        """Return what may be moved as vectors that are permuted."""
         reader = self.values.shapes
         if not self._may_exchange or reader is None:
             return None
-        shared = reader.indices.is_shared(shape.cores[0])
-        if access.verb == "load" and not shared:
+        if access.verb == "load":
             return neighbours(shape, access)
         return candidate(shape, access)
 
