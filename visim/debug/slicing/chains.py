@@ -45,6 +45,7 @@ from visim.debug.slicing.sources import (
     address_of,
     values_of,
 )
+from visim.debug.slicing.writers import RegisterWriters
 from visim.sem.effects import (
     Atomic,
     Message,
@@ -83,6 +84,7 @@ class Slicer:
         self._recorder = Recorder(session.timeline, self._sources)
         self._branches = Branches(session.lines)
         self._recordings: dict[int, Recording] = {}
+        self._writers: dict[int, RegisterWriters] = {}
         self._nodes: dict[Any, Node] = {}
         self._chain = Chain([])
         self._questions: deque[_Question] = deque()
@@ -92,7 +94,7 @@ class Slicer:
         """Return what made some bytes what they are now; `kind` is their type, if it is known."""
         now = self._timeline.moment
         self._nodes, self._chain = {}, Chain([])
-        self._recordings = {}
+        self._recordings, self._writers = {}, {}
         try:
             self._ask_first(where, now)
             while self._questions or self._lesser:
@@ -172,10 +174,10 @@ class Slicer:
         self, recording: Recording, question: _Question, left: set[int]
     ) -> Iterator[tuple[tuple[int, Write, int], set[int]]]:
         """Yield the writes of a thread that made some bytes, the last first, and their bytes."""
-        mine = recording.by_thread.get(question.where.owner, [])
-        place = bisect.bisect_left(mine, question.before)
-        low, high = question.where.start, question.where.start + question.where.size
-        for number in reversed(mine[:place]):
+        where = question.where
+        low, high = where.start, where.start + where.size
+        writers = self._writers_of(recording)
+        for number in writers.before(where.owner, where.start, where.size, question.before):
             record = recording.records[number]
             for write in self._sources.facts(record.unit, record.pc).writes:
                 first, end = write.span
@@ -186,6 +188,12 @@ class Slicer:
                     left = left - covered
             if not left:
                 return
+
+    def _writers_of(self, recording: Recording) -> RegisterWriters:
+        found = self._writers.get(recording.group)
+        if found is None:
+            found = self._writers[recording.group] = RegisterWriters(recording, self._sources)
+        return found
 
     def _memory_writers(
         self, recording: Recording, question: _Question, left: set[int]

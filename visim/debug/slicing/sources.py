@@ -73,18 +73,21 @@ Source = Bytes | Loaded | Gathered
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """A register write: where its lanes begin (None: only the run knows), and of how many bytes."""
+    """A register write: where its lanes begin (None: only the run knows), and of how many bytes.
+
+    `span` are the first byte and the one behind the last; all there are where only the run knows.
+    """
 
     effect: RegisterWrite
     starts: NDArray[np.int64] | None
     size: int
+    span: tuple[int, int]
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """The first byte and the one behind the last."""
-        if self.starts is None or not self.starts.size:
-            return 0, 1 << 31
-        return int(self.starts.min()), int(self.starts.max()) + self.size
+
+def _written(effect: RegisterWrite, starts: NDArray[np.int64] | None, size: int) -> Write:
+    if starts is None or not starts.size:
+        return Write(effect, starts, size, (0, 1 << 31))
+    return Write(effect, starts, size, (int(starts.min()), int(starts.max()) + size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,15 +149,15 @@ class Sources:
         linked = self._kernel.units[unit]
         match effect:
             case WriteRegister(place):
-                return Write(effect, self._lanes(unit, place), max(1, place.type.bytes))
+                return _written(effect, self._lanes(unit, place), max(1, place.type.bytes))
             case WritePredicate(variable, offset):
                 first = linked.others[variable.name] + offset
-                return Write(effect, first + np.arange(effect.value.lanes), 1)
+                return _written(effect, first + np.arange(effect.value.lanes), 1)
             case WriteAddress(variable, element) | WriteState(variable, element):
                 first = linked.others[variable.name] + 4 * element
-                return Write(effect, first + 4 * np.arange(effect.value.lanes), 4)
+                return _written(effect, first + 4 * np.arange(effect.value.lanes), 4)
             case WriteIndirect():
-                return Write(effect, None, max(1, effect.value.type.bytes))
+                return _written(effect, None, max(1, effect.value.type.bytes))
 
     def _lanes(self, unit: int, place: Place) -> NDArray[np.int64]:
         base = self._kernel.offset(self._kernel.units[unit], place.variable) + place.offset
