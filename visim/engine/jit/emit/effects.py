@@ -16,7 +16,7 @@ from visim.engine.jit.emit.variables import VariableWriter
 from visim.engine.jit.ir.storage import vector_bits
 from visim.engine.jit.ir.text import scalar_type
 from visim.engine.jit.ir.weaving import Weaver
-from visim.engine.jit.mir.attributes import Ask, Callee, Home
+from visim.engine.jit.mir.attributes import Ask, Callee, Home, Sources
 from visim.engine.jit.mir.attributes import Message as Attribute
 from visim.engine.jit.mir.ops import OPS
 from visim.engine.jit.mir.values import NOWHERE, Function, Value
@@ -121,9 +121,14 @@ class EffectWriter:
         """Write elements of variables at addresses."""
         addresses, given, *rest = self._exprs(value.args)
         mask = rest[0] if rest else None
-        effect = WriteIndirect(addresses, given, mask)
         name, on = self.values.value(given), self.values.mask(mask)
-        RegisterAccess(self.unit).scatter(self.values, effect, name, on)
+        access = RegisterAccess(self.unit)
+        if isinstance(value.attribute, Sources):
+            where, sources = self.values.value(addresses), value.attribute
+            kind = given.lanes, given.type
+            access.scatter_lanes(where, name, on, kind, sources.channels, sources.pcs)
+        else:
+            access.scatter(self.values, WriteIndirect(addresses, given, mask), name, on)
 
     def clock(self, value: Value) -> None:
         """Read how many instructions the thread has executed."""

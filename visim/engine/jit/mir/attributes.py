@@ -77,6 +77,17 @@ class Callee:
     control: int
 
 
-Attribute = None | int | float | str | tuple[float, ...] | Home | Message | Ask | Callee
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Whose each lane of an operation is: the channels, and the program counters of instructions.
 
-__all__ = ["Ask", "Attribute", "Bank", "Callee", "Home", "Message"]
+    Faults tell them.
+    """
+
+    channels: tuple[int, ...]
+    pcs: tuple[int, ...]
+
+
+Attribute = None | int | float | str | tuple[float, ...] | Home | Message | Ask | Callee | Sources
+
+__all__ = ["Ask", "Attribute", "Bank", "Callee", "Home", "Message", "Sources"]

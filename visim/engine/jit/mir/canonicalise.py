@@ -10,9 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.mir.attributes import Attribute
-from visim.engine.jit.mir.cloning import Rewriter, without
+from visim.engine.jit.mir.cloning import Rewriter, without, without_unwanted
 from visim.engine.jit.mir.dominators import dominators
-from visim.engine.jit.mir.liveness import wanted
 from visim.engine.jit.mir.numbering import Key, pure_key
 from visim.engine.jit.mir.ops import NO_MODE, OPS
 from visim.engine.jit.mir.rules import FOLD, RULES, UNIFORM, Rule
@@ -64,7 +63,7 @@ class Canonicaliser:
             if block.number in bodies
         ]
         found = _in_reach(replace(source, blocks=tuple(blocks)))
-        return _without_unwanted(_without_equal_params(found))
+        return without_unwanted(_without_equal_params(found))
 
     def _block(self, block: Block) -> tuple[Value, ...]:
         self._body = []
@@ -148,17 +147,6 @@ def _in_reach(function: Function) -> Function:
         return function
     return replace(
         function, blocks=tuple(block for block in function.blocks if block.number in seen)
-    )
-
-
-def _without_unwanted(function: Function) -> Function:
-    """Return a function without the values that no effect and no branch is made of."""
-    found = wanted(function)
-    first = function.entry.params
-    return without(
-        function,
-        lambda value: value in found,
-        lambda one: one in found or one in first,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from visim.engine.jit.mir.liveness import wanted
 from visim.engine.jit.mir.values import Block, Edge, End, Function, Value
 
 
@@ -75,8 +76,19 @@ def without(
     return replace(function, blocks=tuple(blocks))
 
 
+def without_unwanted(function: Function) -> Function:
+    """Return a function without the values that no effect and no branch is made of."""
+    found = wanted(function)
+    first = function.entry.params
+    return without(
+        function,
+        lambda value: value in found,
+        lambda one: one in found or one in first,
+    )
+
+
 def _where(values: tuple[Value, ...], kept: list[bool]) -> tuple[Value, ...]:
     return tuple(value for value, stays in zip(values, kept, strict=True) if stays)
 
 
-__all__ = ["Rewriter", "without"]
+__all__ = ["Rewriter", "without", "without_unwanted"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from visim.engine.jit.mir.attributes import Ask, Attribute, Callee, Home, Message
+from visim.engine.jit.mir.attributes import Ask, Attribute, Callee, Home, Message, Sources
 from visim.engine.jit.mir.types import type_text
 from visim.errors import InternalError
 from visim.sem.uops import SELDOM, UOPS, WITHOUT_MODE, Group, Role, Uop, total
@@ -263,6 +263,12 @@ def _gather(shape: Shape) -> str | None:
 def _scatter(shape: Shape) -> str | None:
     if len(shape.sizes) > 1 and shape.sizes[0] != shape.sizes[1]:
         return f"an address for each of {shape.sizes[1]} values, found {shape.sizes[0]}"
+    found = shape.attribute
+    if isinstance(found, Sources):
+        if {len(found.channels), len(found.pcs)} != set(shape.sizes[:1]):
+            return "a channel and a program counter for each value"
+    elif found is not None:
+        return "no attribute, or whose each lane is"
     return _masked(shape, 2)
 
 

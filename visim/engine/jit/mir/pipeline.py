@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.mir.blends import blends
 from visim.engine.jit.mir.canonicalise import canonicalise
+from visim.engine.jit.mir.scatters import merge_element_writes
 from visim.engine.jit.mir.values import Function
 from visim.engine.jit.mir.verifier import verify
 from visim.errors import ArgumentError
@@ -30,6 +31,11 @@ PASSES = (
         "canonicalise",
         canonicalise,
         "Rewrite rules, value numbering, constant folding and dead code in one walk.",
+    ),
+    MirPass(
+        "merge-element-writes",
+        merge_element_writes,
+        "Scatters of one lane each become one of many lanes.",
     ),
     MirPass(
         "blends",

@@ -9,7 +9,15 @@ from enum import StrEnum
 from math import copysign, isnan
 from typing import Any, cast, get_args
 
-from visim.engine.jit.mir.attributes import Ask, Attribute, Bank, Callee, Home, Message
+from visim.engine.jit.mir.attributes import (
+    Ask,
+    Attribute,
+    Bank,
+    Callee,
+    Home,
+    Message,
+    Sources,
+)
 from visim.sem import requests
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import Space
@@ -49,6 +57,8 @@ def attribute_text(found: Attribute) -> str:
         case Callee(name, control):
             what = "handle" if name is None else f"name {quoted(name)}"
             return f"{what}, cr0 {control:#x}"
+        case Sources(channels, pcs):
+            return f"channels [{lanes_text(channels)}] at [{lanes_text(pcs)}]"
         case tuple():
             whole = all(isinstance(one, int) for one in found)
             return f"[{lanes_text(cast('tuple[int, ...]', found))}]" if whole else _floats(found)
@@ -131,6 +141,8 @@ def attribute_of(op: str, text: str) -> Attribute:
         return _name(rest)
     if op == "call":
         return _callee(text)
+    if word == "channels":
+        return _sources(rest)
     if op.startswith("request"):
         return _ask(text)
     if word.rstrip(",") in _SPACES:
@@ -200,6 +212,14 @@ def _home(bank: Bank, text: str) -> Home:
         raise BadAttribute("a name, # and the variable's number")
     found = numbers_of(f"[{places}")
     return Home(bank, _name(name), _integer(index), tuple(int(one) for one in found))
+
+
+def _sources(text: str) -> Sources:
+    channels, mark, pcs = text.partition(" at ")
+    if not mark:
+        raise BadAttribute("channels in brackets, at, and program counters in brackets")
+    first, second = (tuple(map(int, numbers_of(part.strip()))) for part in (channels, pcs))
+    return Sources(first, second)
 
 
 def _message(text: str) -> Message:

@@ -26,6 +26,7 @@ from visim.engine.jit.writing.operands import Operands
 from visim.linker.places import MARGIN
 from visim.sem.effects import WriteIndirect
 from visim.sem.expr import Expr
+from visim.types import DataType
 
 MOST_SINGLE = 2
 """With so many lanes that may be on, elements are written one by one."""
@@ -79,14 +80,9 @@ class RegisterAccess:
     def scatter_elements(
         self, values: Operands, elements: Sequence[Element], channels: str
     ) -> None:
-        """Write what moves under constant predicates do, all at once; `channels` are on.
-
-        The first that is wrong faults. Only where registers are kept does anybody see what those
-        in front of it have written.
-        """
+        """Write what moves under constant predicates do, all at once; `channels` are on."""
         text, unit, lanes, first = values.text, self.unit, len(elements), elements[0]
         row = row_of(elements)
-        kind = lanes, scalar_type(row.type)
         value, vector = values.value(row), f"<{lanes} x i32>"
         pointer = unit.storage.element(first.name, first.number, lanes)
         starts = text.let(f"load {vector}, ptr {pointer}, align 4")
@@ -96,12 +92,31 @@ class RegisterAccess:
         if channels:
             picks = [element.channel or 0 for element in elements]
             mask = text.shuffle("i1", 32, channels, picks)
-        wrong = self._wrong(addresses, lanes, row.type.bytes, mask)
-        if unit.module.version.saving:
-            self._store(addresses, value, self._in_front(wrong, lanes, mask), kind)
-        self._check(addresses, wrong, [e.lane for e in elements], [e.pc for e in elements])
-        if not unit.module.version.saving:
-            self._store(addresses, value, mask, kind)
+        lanes_of, pcs = [e.lane for e in elements], [e.pc for e in elements]
+        self.scatter_lanes(addresses, value, mask, (lanes, row.type), lanes_of, pcs)
+
+    def scatter_lanes(
+        self,
+        addresses: str,
+        value: str,
+        mask: str | None,
+        kind: tuple[int, DataType],
+        channels: Sequence[int],
+        pcs: Sequence[int],
+    ) -> None:
+        """Write lanes of which each has a channel and an instruction of its own, all at once.
+
+        The first that is wrong faults. Only where registers are kept does anybody see what those
+        in front of it have written.
+        """
+        lanes, saving = kind[0], self.unit.module.version.saving
+        stored = lanes, scalar_type(kind[1])
+        wrong = self._wrong(addresses, lanes, kind[1].bytes, mask)
+        if saving:
+            self._store(addresses, value, self._in_front(wrong, lanes, mask), stored)
+        self._check(addresses, wrong, channels, pcs)
+        if not saving:
+            self._store(addresses, value, mask, stored)
 
     def _store(self, addresses: str, value: str, mask: str | None, kind: tuple[int, str]) -> None:
         """Write lanes, of some number and type, to addresses that are right."""
