@@ -60,7 +60,9 @@ def test_the_page_says_where_a_limit_is_passed():
     bad = Measured(function, "double", 10, 4.5, (0.5,), 0.0, ((2.0,),))
     assert fine.is_within
     assert not bad.is_within
-    text = "\n".join(command.page([fine, bad], 10, "pvc"))
+    pages = dict(command.pages([fine, bad], 10, "pvc"))
+    text = "\n".join(line for lines in pages.values() for line in lines)
+    assert set(pages) == {"builtins.md", *(f"builtins-{kind}.md" for kind in command.KINDS)}
     assert "| `acos` | 1.5 | 4 | 0.5 | 0 |" in text
     assert "| `acos` | 4.5 **beyond** | 4 | 0.5 | 0 |" in text
     assert "`acos`: another special value than expected at 2.0." in text

@@ -258,7 +258,7 @@ _LEAST = {
 
 def _check_fact(name: str, value: int | str, facts: Mapping[str, Fact]) -> None:
     if name not in facts:
-        near = nearest(name, facts)
+        near = nearest(name, facts) if isinstance(cast("object", name), str) else None
         hint = f"did you mean {near!r}?" if near else f"known: {', '.join(facts)}"
         raise ArgumentError(f"timing: there is no parameter {shown(name)}; {hint}")
     if name == "policy":

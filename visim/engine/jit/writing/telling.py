@@ -18,7 +18,7 @@ def leave_group(values: Values, within: Within | None) -> None:
     if within is None or within.group is None:
         return
     text = values.text
-    here = replace(values, sums=None, _known={}, _bits_known={})
+    here = replace(values, _known={}, _bits_known={})
     for number, one in enumerate(within.group):
         wide = text.let(f"zext i32 {here.scalar(one)} to i64")
         place = text.let(f"getelementptr i64, ptr %thread, i64 {int(Thread.GROUP) + number}")
