@@ -13,11 +13,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import TypeVar
 
 from visim.errors import ArgumentError
 from visim.smith.commands import Main, Runner, runner, words_of
 from visim.smith.outcomes import Outcome
 
+Unit = TypeVar("Unit")
+"""What a program consists of where it is shrunk."""
 _DAY = 86400
 _MOST_JOBS = 64
 _AHEAD = 2
@@ -133,15 +136,15 @@ class _Reducer:
 
 
 def shrink(
-    lines: list[str],
-    first: Callable[[Sequence[Sequence[str]]], int | None],
+    lines: list[Unit],
+    first: Callable[[Sequence[Sequence[Unit]]], int | None],
     *,
     ahead: int = 1,
-) -> list[str]:
+) -> list[Unit]:
     """Return the shortest lines found that still have the bug, as `lines` have.
 
     Args:
-        lines: the program.
+        lines: the program, in lines or other units that can be left out.
         first: returns the place of the first of some candidates that has the bug, or None.
         ahead: how many candidates it gets at a time.
     """
