@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from visim import opencl
 from visim.campaign.cells import digest_of
 from visim.campaign.content import digest
 from visim.engine.jit.common.cache import ObjectCache, default_folder
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, ToolMissing
+from visim.runtime.compiling.compilers import compiler_for
 from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import read_file
 from visim.runtime.program import Program
+from visim.target import product
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,21 @@ class Source:
         return digest_of(self.content, self.device, self.options, compiler, edited)
 
 
+@cache
+def compiler_of(device: str, wanted: str | None = None) -> tuple[str, str]:
+    """Return the version of the compiler of a device, and its library."""
+    try:
+        found = compiler_for(product(device).names[0], wanted)
+        return found.version, str(found.path)
+    except ToolMissing:
+        return wanted or "", ""  # The cell says so.
+
+
+def compiler_here(version: str, library: str) -> str | None:
+    """Return what `opencl.build` takes for a compiler that another machine may have found."""
+    return (library if Path(library).is_file() else version) or None
+
+
 def load(source: Source, version: str) -> Program:
     """Return the program, compiled if it has to be.
 
@@ -79,13 +97,12 @@ def kept(source: Source, version: str) -> Program | None:
 
 def _built(source: Source, data: bytes, version: str) -> Program:
     assert source.compiler is not None
-    compiler, library = source.compiler
     made = opencl.build(
         data if is_spirv(data) else Path(source.file),
         device=source.device or "",
         name=source.file,
         options=source.options,
-        compiler=library if Path(library).is_file() else compiler,
+        compiler=compiler_here(*source.compiler),
     )
     ObjectCache(default_folder()).put(_entry(source, version), pickle.dumps(made))
     return made

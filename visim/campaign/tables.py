@@ -16,13 +16,12 @@ from visim.campaign.axes import Axis, Point
 from visim.campaign.cells import Cell, digest_of
 from visim.campaign.launches import OWN_GENERATION
 from visim.campaign.parts import Silent
-from visim.campaign.programs import Source
-from visim.errors import ArgumentError, ToolMissing, shown
+from visim.campaign.programs import Source, compiler_of
+from visim.errors import ArgumentError, shown
 from visim.runtime.building.loading import source_language
-from visim.runtime.compiling.compilers import compiler_for
 from visim.runtime.files.run_options import RunOptions, launch_options, read_table
 from visim.runtime.given import read_file
-from visim.target import platform, product
+from visim.target import platform
 from visim.timing import find_machine
 
 _OWN = ("name", "launches", "from", "compiler", "timing", "preset", "inputs", "reference")
@@ -215,7 +214,7 @@ def source_for(
         raise ArgumentError(f"device: {file} is {language}; say which device to compile it for")
     platform(device)
     whole = content.source_digest(path, options or "")
-    return Source(path, digest, whole, device, options or "", _compiler(device, compiler), edited)
+    return Source(path, digest, whole, device, options or "", compiler_of(device, compiler), edited)
 
 
 @cache
@@ -224,16 +223,6 @@ def _looked_at(path: str, _changed: int, _size: int) -> tuple[str, str | None]:
     data = read_file(Path(path))
     is_named = path.lower().endswith(".cl")
     return content.digest(data), "OpenCL C" if is_named else source_language(data)
-
-
-@cache
-def _compiler(device: str, wanted: str | None) -> tuple[str, str]:
-    """Return the version of the compiler of a device, and its library."""
-    try:
-        found = compiler_for(product(device).names[0], wanted)
-        return found.version, str(found.path)
-    except ToolMissing:
-        return wanted or "", ""  # The cell says so.
 
 
 def source_form(source: Source) -> dict[str, Any]:

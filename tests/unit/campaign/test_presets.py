@@ -15,6 +15,7 @@ from visim.campaign.store import Store
 from visim.errors import ArgumentError
 
 ARGUMENTS = {"x": "rand:64", "y": "rand:64", "a": 2, "n": 64}
+PASSED = Result(Outcome.PASSED)
 LAUNCH = {"file": str(SAXPY), "global": 64, "arg": ARGUMENTS}
 
 
@@ -156,6 +157,38 @@ def test_a_program_on_which_they_differ_is_reduced(run, monkeypatch):
     assert "1 lines are left: jit differs" in note
 
 
+def test_opencl_programs_are_cells_of_their_own(run):
+    table = {"language": "visa, opencl", "count": 1, "statements": 4, "pocl": False}
+    summary, ran = run("fuzz", table)
+    assert [cell.name.get("language", "visa") for cell in ran] == ["visa", "opencl"]
+    assert summary.outcomes == {Outcome.PASSED: 2}
+    assert not summary.notes
+
+
+def test_a_campaign_without_pocl_says_so(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    table = {"language": "opencl", "count": 1, "statements": 4}
+    summary, [cell] = run("fuzz", table, lambda _: Result(Outcome.PASSED))
+    assert cell.work["pocl"] is None
+    [note] = summary.notes
+    assert note.startswith("interpreter and JIT are compared without PoCL: ")
+
+
+def test_an_opencl_program_on_which_they_differ_is_reduced(run, monkeypatch):
+    def wrong(text, *_, **__):
+        message = "jit and interpreter differ at u0 of work-item 1"
+        return Result(Outcome.DIFFERS, message) if "{" in text.partition("{")[2] else PASSED
+
+    monkeypatch.setattr("visim.campaign.smithing.crosscheck", wrong)
+    table = {"language": "opencl", "count": 1, "statements": 60, "pocl": False}
+    summary, ran = run("fuzz", table)
+    assert [cell.kind for cell in ran] == ["smith", "reduce"]
+    assert ran[1].name == {**ran[0].name, "reduced": True}
+    [note] = summary.notes
+    assert note.endswith("jit and interpreter differ")
+    assert int(note.partition(": ")[2].split()[0]) < 16
+
+
 @pytest.mark.parametrize(
     ("kind", "table", "message"),
     [
@@ -165,6 +198,7 @@ def test_a_program_on_which_they_differ_is_reduced(run, monkeypatch):
         ("fuzz", {"cuont": 1}, "did you mean 'count'?"),
         ("fuzz", {"device": "skk"}, "skk"),
         ("fuzz", {"count": 0}, "expected an integer from 1"),
+        ("fuzz", {"language": "visa,cuda"}, "one or more of visa, opencl, found 'cuda'"),
         ("sweep", {**SWEEP, "method": "guess"}, "expected grid or bandit"),
         ("sweep", {**LAUNCH, "vary": {"seed": [1]}}, "there is no axis of arms"),
         ("sweep", {**SWEEP, "over": ["seeds"]}, "'seeds' is no axis"),
