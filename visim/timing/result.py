@@ -337,9 +337,10 @@ class TimingResult:
     def _said_of_sample(self) -> Iterator[str]:
         found = self.sample
         if found is not None:
+            ways = f"{found.clusters} way{'s' * (found.clusters != 1)}"
             yield (
-                f"  from {found.groups} of {found.of} groups, which are alike in {found.clusters} "
-                f"ways, on one of {found.parts} parts of the machine; what follows is of these:"
+                f"  from {found.groups} of {found.of} groups, which are alike in {ways}, on one of "
+                f"{found.parts} parts of the machine; what follows is of these:"
             )
 
     def _said_of_data(self) -> Iterator[str]:
