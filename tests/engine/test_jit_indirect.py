@@ -161,6 +161,24 @@ def test_elements_that_are_written_together_equal_the_interpreter(
                 assert compare(made, values, mask) is None, (kind, words, hex(mask))
 
 
+@pytest.mark.parametrize("passes", ["", "-emit-graphs"])
+def test_numbers_that_are_added_to_elements_are_written(
+    monkeypatch: pytest.MonkeyPatch, passes: str
+) -> None:
+    """They are no part of the elements' addresses, which are sums of the same type."""
+    monkeypatch.setenv(VARIABLE, passes)
+    row = "v_type=G type=ud num_elts=32 align=wordx32"
+    declared = f".decl V44 {row} alias=<V41, 0>\n.decl V45 {row}\n.decl A0"
+    text = written_singly("V45(0,{})<0;1,0>").replace("]<1>:d", "]<1>:ud")
+    begin, rest = text.replace(".decl A0", declared).split("    setp", 1)
+    sums = "    add (M1_NM, 32) V45(0,0)<1> V44(0,0)<1;1,0> 0x64:ud\n"
+    made = harness.assemble(f"{begin}{sums}    setp{rest}", "pvc")
+    for words in WORDS.values():
+        values = inputs(0) | {"V43": np.array(words, np.uint16)}
+        for mask in MASKS:
+            assert compare(made, values, mask) is None, (words, hex(mask))
+
+
 @pytest.mark.parametrize("hardware", HARDWARE)
 @pytest.mark.parametrize("limit", [0, 512])
 def test_elements_of_private_arrays_equal_the_interpreter(

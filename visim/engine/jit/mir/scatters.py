@@ -28,20 +28,23 @@ _WORD = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """A lane of a vector, and what is added to it, modulo 2**32."""
+    """A lane of a vector."""
 
     vector: Value
     number: int
-    distance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A scatter that writes one lane at most; without a mask it always does."""
+    """A scatter that writes one lane at most; without a mask it always does.
+
+    Its address is `distance` behind what the lane `address` has, modulo 2**32.
+    """
 
     scatter: Value
     channel: int
     address: _Lane
+    distance: int
     value: _Lane
     mask: _Lane | None
 
@@ -80,7 +83,8 @@ def _merged(block: Block) -> Block:
             run.append(element)
         (since if run else body).append(value)
     end_run()
-    return block if len(body) == len(block.body) else replace(block, body=tuple(body))
+    found = tuple(body)
+    return block if found == block.body else replace(block, body=found)
 
 
 def _goes_on(run: list[_Element], new: _Element) -> bool:
@@ -97,7 +101,8 @@ def _element(value: Value) -> _Element | None:
     if found is None:
         return None
     channel, on = found
-    return _Element(value, channel, _trace(addresses, channel), _trace(given, channel), on)
+    address, distance = _address(addresses, channel)
+    return _Element(value, channel, address, distance, _trace(given, channel), on)
 
 
 def _only_lane(mask: Value) -> tuple[int, _Lane | None] | None:
@@ -122,8 +127,7 @@ def _single(mask: Value) -> int | None:
 
 
 def _trace(value: Value, lane: int) -> _Lane:
-    """Return which lane of which vector a lane of a value is, but for a known distance."""
-    distance = 0
+    """Return which lane of which vector a lane of a value is."""
     while True:
         match value.op.name:
             case "take":
@@ -131,16 +135,22 @@ def _trace(value: Value, lane: int) -> _Lane:
                 value, lane = value.args[0], int(value.attribute[lane])
             case "broadcast":
                 value, lane = value.args[0], 0
-            case "add" if value.type is UD and (known := _known_term(value, lane)) is not None:
-                value, term = known
-                distance = (distance + term) % _WORD
             case _:
-                return _Lane(value, lane, distance)
+                return _Lane(value, lane)
+
+
+def _address(value: Value, lane: int) -> tuple[_Lane, int]:
+    """Return which lane of which vector a lane of addresses is, and how far behind it."""
+    found, distance = _trace(value, lane), 0
+    while (known := _known_term(found.vector, found.number)) is not None:
+        rest, term = known
+        found, distance = _trace(rest, found.number), (distance + term) % _WORD
+    return found, distance
 
 
 def _known_term(total: Value, lane: int) -> tuple[Value, int] | None:
     """Return the term of a sum that is not known, and the number that the other one has there."""
-    for one, other in (total.args, total.args[::-1]):
+    for one, other in (total.args, total.args[::-1]) if total.op.name == "add" else ():
         match one.op.name:
             case "constant" if isinstance(one.attribute, int):
                 return other, one.attribute
@@ -160,7 +170,7 @@ def _as_one(run: list[_Element], since: list[Value]) -> list[Value]:
 def _scatter(run: list[_Element]) -> list[Value]:
     """Return the values that make one scatter of a run."""
     lanes, first = len(run), run[0]
-    distances = tuple(one.address.distance for one in run)
+    distances = tuple(one.distance for one in run)
     starts, parts = _taken([one.address for one in run]), _parts([one.value for one in run])
     given = Value(OPS["concat"], parts[0].type, lanes, tuple(parts)) if parts[1:] else parts[0]
     known = Value(OPS["vector"], UD, lanes, (), distances)
