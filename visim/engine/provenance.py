@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.machine.allocations import OUT_OF_RANGE, Allocation, MemoryViolation
 from visim.sem.effects import (
@@ -103,7 +102,7 @@ class Provenance:
     def owners(self, unit: LinkedUnit, pc: int) -> Owners:
         """Return what the flat addresses of an instruction may be of."""
         found = NOBODY
-        for effect in _effects_of(self._kernel, unit, pc):
+        for effect in self._kernel.known_effects(unit, pc):
             address = flat_address(effect)
             if address is not None:
                 found |= self.of(unit, address)
@@ -215,14 +214,7 @@ def flat_address(effect: Effect) -> Expr | None:
 
 
 def _effects(kernel: LinkedKernel, unit: LinkedUnit) -> list[Effect]:
-    return [effect for pc in range(len(unit.body)) for effect in _effects_of(kernel, unit, pc)]
-
-
-def _effects_of(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> Sequence[Effect]:
-    try:
-        return kernel.effects(unit, pc)
-    except Unexecutable:
-        return ()
+    return [effect for pc in range(len(unit.body)) for effect in kernel.known_effects(unit, pc)]
 
 
 __all__ = ["NOBODY", "UNSURE", "Owners", "PointerPlace", "Provenance", "attributed", "flat_address"]

@@ -15,7 +15,7 @@ from functools import cached_property
 from visim import predefined
 from visim.diag import Diagnostic, Diagnostics, Severity
 from visim.errors import LinkError
-from visim.isa import trace
+from visim.isa import Unexecutable, trace
 from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Instruction
@@ -110,6 +110,13 @@ class LinkedKernel:
             Unexecutable: visim does not execute it; the message says why.
         """
         return trace(unit.body[pc], self.platform, block_shape)
+
+    def known_effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
+        """Return what an instruction of a unit does; nothing where visim does not execute it."""
+        try:
+            return self.effects(unit, pc)
+        except Unexecutable:
+            return ()
 
     def function(self, name: str) -> LinkedUnit:
         """Return the function called `name`."""

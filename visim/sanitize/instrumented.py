@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sanitize.detecting import Instrument
 from visim.sem.effects import Effect, Watch
@@ -37,15 +36,9 @@ class InstrumentedKernel(LinkedKernel):
             effect.name
             for unit in self.units
             for pc in range(len(unit.body))
-            for effect in self._known_effects(unit, pc)
+            for effect in self.known_effects(unit, pc)
             if isinstance(effect, Watch)
         )
-
-    def _known_effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
-        try:
-            return self.effects(unit, pc)
-        except Unexecutable:
-            return ()
 
     def effects(
         self, unit: LinkedUnit, pc: int, block_shape: int | None = None

@@ -12,7 +12,6 @@ from pathlib import PurePath
 
 from visim.engine.blocks import MARKS
 from visim.engine.faults import place_of
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel
 from visim.module import SourceLine
 from visim.operands import ExecSize
@@ -172,10 +171,7 @@ class Lines:
 
     def effects(self, place: Place) -> tuple[Effect, ...]:
         """Return what an instruction does; nothing where visim does not execute it."""
-        try:
-            return self.kernel.effects(self.kernel.units[place[0]], place[1])
-        except Unexecutable:
-            return ()
+        return self.kernel.known_effects(self.kernel.units[place[0]], place[1])
 
     @cached_property
     def barriers(self) -> frozenset[Place]:

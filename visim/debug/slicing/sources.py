@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import (
     Atomic,
@@ -123,10 +122,7 @@ class Sources:
         return found
 
     def _made(self, unit: int, pc: int) -> Facts:
-        try:
-            effects = self._kernel.effects(self._kernel.units[unit], pc)
-        except Unexecutable:
-            return Facts((), (), None, ())
+        effects = self._kernel.known_effects(self._kernel.units[unit], pc)
         writes = tuple(self._write(unit, one) for one in effects if isinstance(one, RegisterWrite))
         messages = tuple(one for one in effects if isinstance(one, Message))
         kinds = (Goto, Jump, Switch, Return, Call, CallFunction)

@@ -73,10 +73,7 @@ def own_arrays(
 
 
 def _reaches_local(kernel: LinkedKernel, unit: int, pc: int) -> bool:
-    item = kernel.units[unit].body[pc]
-    if item.op.meaning is None:
-        return False
-    effects = kernel.effects(kernel.units[unit], pc)
+    effects = kernel.known_effects(kernel.units[unit], pc)
     return any(getattr(effect, "space", None) is Space.SLM for effect in effects)
 
 

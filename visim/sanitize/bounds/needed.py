@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import FIRST_DECLARED_GENERAL
 from visim.sem.effects import Effect, LoadBlock, Place, WriteRegister, expressions
@@ -44,20 +43,12 @@ class NeededBytes:
         """Return behind which byte nobody reads a variable of a unit, by its index."""
         unit, found = self._kernel.units[number], dict[int, int]()
         for pc in range(len(unit.body)):
-            for node in expressions(self._effects(unit, pc)):
+            for node in expressions(self._kernel.known_effects(unit, pc)):
                 if node.uop.name == "read":
                     place: Place = node.attribute
                     index = place.variable.index
                     found[index] = max(found.get(index, 0), _end(place))
         return found
-
-    def _effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
-        if unit.body[pc].op.meaning is None:
-            return ()
-        try:
-            return self._kernel.effects(unit, pc)
-        except Unexecutable:
-            return ()
 
 
 def _end(place: Place) -> int:

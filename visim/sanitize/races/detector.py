@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from visim.engine.accesses import Accesses
 from visim.engine.observers import GroupStart
 from visim.errors import Fault
-from visim.isa import Instruction, Unexecutable
-from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.linker.program import LinkedKernel
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings
 from visim.sanitize.findings import Actor, Coordinates
@@ -249,8 +248,8 @@ def _needs_clocks(kernel: LinkedKernel) -> bool:
     has_atomics = has_fences = False
     for unit in kernel.units:
         before: Effect | None = None
-        for pc, item in enumerate(unit.body):
-            for effect in _effects(kernel, unit, pc, item):
+        for pc in range(len(unit.body)):
+            for effect in kernel.known_effects(unit, pc):
                 if isinstance(effect, NamedBarrierSignal):
                     return True
                 has_atomics |= isinstance(effect, Atomic)
@@ -259,17 +258,6 @@ def _needs_clocks(kernel: LinkedKernel) -> bool:
                     has_fences |= not (before.memory is Space.SLM and meets)
                 before = effect
     return has_atomics and has_fences
-
-
-def _effects(
-    kernel: LinkedKernel, unit: LinkedUnit, pc: int, item: Instruction
-) -> tuple[Effect, ...]:
-    if item.op.meaning is None:
-        return ()
-    try:
-        return kernel.effects(unit, pc)
-    except Unexecutable:
-        return ()
 
 
 __all__ = ["RaceDetector"]

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from visim.engine.provenance import UNSURE, Owners, Provenance
-from visim.isa import Unexecutable
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sanitize.bounds.instrument import Access, Reach, access_bytes, address_of
@@ -79,18 +78,9 @@ class _Program:
         """Yield the accesses to memory, each with its unit and its program counter."""
         for unit in self._kernel.units:
             for pc in range(len(unit.body)):
-                for effect in self.effects(unit, pc):
+                for effect in self._kernel.known_effects(unit, pc):
                     if isinstance(effect, Access):
                         yield unit, pc, effect
-
-    def effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
-        """Return what an instruction does; nothing where visim does not execute it."""
-        if unit.body[pc].op.meaning is None:
-            return ()
-        try:
-            return self._kernel.effects(unit, pc)
-        except Unexecutable:
-            return ()
 
     def memory(self, unit: LinkedUnit, effect: Access) -> set[_Memory]:
         """Return what memory of arguments an access may reach."""
@@ -164,7 +154,7 @@ class Needless:
             return
         regions = _Regions(len(unit.body) + 1)
         for pc in range(len(unit.body)):
-            effects = self._program.effects(unit, pc)
+            effects = self._kernel.known_effects(unit, pc)
             if any(isinstance(one, Call | CallFunction | Switch) for one in effects):
                 return
             if not (_is_barrier(effects) and self._is_fenced(unit, pc)):
@@ -184,7 +174,7 @@ class Needless:
         for place in range(pc - 1, -1, -1):
             if isinstance(unit.body[place], LabelMark | SubroutineMark):
                 return False
-            for effect in self._program.effects(unit, place):
+            for effect in self._kernel.known_effects(unit, place):
                 if isinstance(effect, Fence):
                     if effect.memory in {None, Space.SLM}:
                         return True
@@ -199,7 +189,7 @@ class Needless:
         for unit in self._kernel.units:
             waiting: list[_Waiting] = []
             for pc in range(len(unit.body)):
-                effects = self._program.effects(unit, pc)
+                effects = self._kernel.known_effects(unit, pc)
                 ends = isinstance(unit.body[pc], LabelMark | SubroutineMark)
                 if ends or any(isinstance(one, _ENDS) for one in effects):
                     waiting = []

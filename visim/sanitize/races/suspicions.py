@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from visim.engine.claims import PHASE_SHIFT, PHASES
 from visim.engine.provenance import Provenance
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sanitize.bounds.instrument import (
     Access,
@@ -74,7 +73,7 @@ def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
     asked = set[type]()
     for unit in kernel.units:
         for pc in range(len(unit.body)):
-            for effect in _effects(kernel, unit, pc):
+            for effect in kernel.known_effects(unit, pc):
                 if isinstance(effect, NamedBarrierSignal | BarrierSignal):
                     return False
                 if isinstance(effect, Load | Store) and effect.shape is not None:
@@ -222,7 +221,7 @@ def _fenced_before(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> tuple[int
         item = unit.body[place]
         if type(item).__name__ in {"LabelMark", "SubroutineMark"}:
             break
-        for effect in _effects(kernel, unit, place):
+        for effect in kernel.known_effects(unit, place):
             if isinstance(effect, Fence):
                 found |= {one for one in _FENCED[effect.memory] if one not in used}
             elif isinstance(effect, Access) and effect.space in _MEMORY:
@@ -230,15 +229,6 @@ def _fenced_before(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> tuple[int
             elif isinstance(effect, Barrier):
                 return tuple(sorted(found))
     return tuple(sorted(found))
-
-
-def _effects(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
-    if unit.body[pc].op.meaning is None:
-        return ()
-    try:
-        return kernel.effects(unit, pc)
-    except Unexecutable:
-        return ()
 
 
 __all__ = ["SuspicionInstrument", "can_suspect"]

@@ -10,10 +10,9 @@ with elements that the program has not written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import General, PredicateVariable
 from visim.sem.effects import (
@@ -67,7 +66,7 @@ def dirty_variables(
     """
     reached = kernel.reached(unit)
     flows = [
-        _flow(kernel.effects(unit, pc), reached, is_tracked) for pc in _executable(kernel, unit)
+        _flow(kernel.known_effects(unit, pc), reached, is_tracked) for pc in range(len(unit.body))
     ]
     given: set[Name] = {
         entry.variable.root()[0].index
@@ -107,17 +106,6 @@ def _copied_to_arrays(flows: Sequence[_Flow]) -> set[Name]:
             if flow.targets & found:
                 found |= flow.copied
     return found
-
-
-def _executable(kernel: LinkedKernel, unit: LinkedUnit) -> Iterable[int]:
-    for pc, item in enumerate(unit.body):
-        if item.op.meaning is None:
-            continue
-        try:
-            kernel.effects(unit, pc)
-        except Unexecutable:
-            continue
-        yield pc
 
 
 def _flow(
