@@ -73,6 +73,15 @@ again:
 """
 
 
+DOWN = """int down(int depth) { int own = depth * 10;
+    if (depth > 0)
+        own += down(depth - 1);
+    return own; }
+kernel void go(global int *out) { out[get_global_id(0)] = down(3); }
+"""
+"""A function that calls itself, with a variable of its own in each activation."""
+
+
 def steps(device: str, items: int = 256, *, options: str = "", **sizes: int) -> Session:
     """Return a session of the kernel that has a branch and a function."""
     program = built(SOURCE, device, options)
@@ -86,6 +95,12 @@ def turns(device: str, items: int = 128) -> Session:
     out = np.zeros(items, np.int32)
     launch = {"global_size": items, "local_size": 64}
     return Session(built(SOURCE, device)["turns"], [out, visim.Local(256)], launch)
+
+
+def down() -> Session:
+    """Return a session of the kernel with a function that calls itself."""
+    program = built(DOWN, "pvc", "-g -cl-opt-disable")
+    return Session(program["go"], [np.zeros(16, np.int32)], {"global_size": 16})
 
 
 def bare(groups: int = 4, limit: int = 10) -> Session:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import visim
-from tests.debug.kernels import DEVICES, SOURCE, bare, say, steps, turns
+from tests.debug.kernels import DEVICES, SOURCE, bare, down, say, steps, turns
 from tests.opencl.building import built
 from visim.debug.engine.timeline import Moment
 from visim.debug.session import Session
@@ -78,15 +78,7 @@ class TestWhoIsSteppedWith:
         assert session.describe()["thread"] == 1
 
     def test_finish_leaves_the_function_that_is_looked_at(self):
-        source = (
-            "int down(int depth) { int own = depth * 10;\n"
-            "    if (depth > 0)\n"
-            "        own += down(depth - 1);\n"
-            "    return own; }\n"
-            "kernel void go(global int *out) { out[get_global_id(0)] = down(3); }\n"
-        )
-        program = built(source, "pvc", "-g -cl-opt-disable")
-        session = Session(program["go"], [np.zeros(16, np.int32)], {"global_size": 16})
+        session = down()
         say(session, "break 2 if depth == 0", "continue", "delete")
         depth = len(session.backtrace())
         say(session, "frame 1", "finish")

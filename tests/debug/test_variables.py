@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.debug.client import Client
-from tests.debug.kernels import say
+from tests.debug.kernels import down, say
 from tests.debug.variables import ITEMS, LOCAL, SOURCE, TURNS, line, model, session
 from tests.opencl.building import built, built_by_current
 from visim.binary.elf import ElfImage
@@ -166,15 +166,7 @@ class TestInlinedCalls:
 
 
 def test_a_function_that_calls_itself_has_variables_in_each_activation():
-    source = (
-        "int down(int depth) { int own = depth * 10;\n"
-        "    if (depth > 0)\n"
-        "        return own + down(depth - 1);\n"
-        "    return own; }\n"
-        "kernel void go(global int *out) { out[get_global_id(0)] = down(3); }\n"
-    )
-    program = built(source, "pvc", "-g -cl-opt-disable")
-    found = Session(program["go"], [np.zeros(16, np.int32)], {"global_size": 16})
+    found = down()
     say(found, "break 4", "continue")
     values = []
     for number in range(4):

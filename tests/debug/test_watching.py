@@ -9,10 +9,12 @@ import pytest
 
 import visim
 from tests.debug.client import Client
-from tests.debug.kernels import bare, say, steps, turns
+from tests.debug.kernels import bare, down, say, steps, turns
 from tests.debug.variables import ITEMS, LOCAL, SOURCE, TURNS, line, model, session
+from tests.opencl.building import built
 from visim.debug.engine.timeline import Moment
 from visim.debug.fronts.commands import execute
+from visim.debug.session import Session
 
 ITEM = 70
 BUILDS = [
@@ -166,9 +168,6 @@ class TestLocalMemory:
             "    barrier(CLK_LOCAL_MEM_FENCE);\n"
             "    out[get_global_id(0)] = table[63 - i]; }\n"
         )
-        from tests.opencl.building import built
-        from visim.debug.session import Session
-
         program = built(source, "pvc", "-g")
         stopped = Session(program["go"], [np.zeros(64, np.int32)], {"global_size": 64})
         say(stopped, "watch table[40]", "continue")
@@ -206,18 +205,7 @@ def test_what_has_no_one_place_has_no_why(text, message):
 
 
 def test_a_function_that_calls_itself_is_watched_in_one_activation():
-    source = (
-        "int down(int depth) { int own = depth * 10;\n"
-        "    if (depth > 0)\n"
-        "        own += down(depth - 1);\n"
-        "    return own; }\n"
-        "kernel void go(global int *out) { out[get_global_id(0)] = down(3); }\n"
-    )
-    from tests.opencl.building import built
-    from visim.debug.session import Session
-
-    program = built(source, "pvc", "-g -cl-opt-disable")
-    stopped = Session(program["go"], [np.zeros(16, np.int32)], {"global_size": 16})
+    stopped = down()
     say(stopped, "break 2 if depth == 2", "continue", "delete", "watch own", "continue")
     assert "own (20 -> 30 in channel 0)" in stopped.stop.message
     assert execute(stopped, "why own").data["steps"][0]["value"] == "30"

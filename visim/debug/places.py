@@ -16,7 +16,7 @@ from visim.debug.engine.stepping import Stretch
 from visim.debug.looking.expressions import Expression
 from visim.debug.looking.lines import Lines, Place
 from visim.debug.looking.stopped import Focus, Looker
-from visim.debug.watching import Memory, Variable, Watchpoint, watched
+from visim.debug.watching import Memory, Variable, Watchpoint, conditions, watched
 from visim.errors import ArgumentError
 from visim.lex import nearest
 
@@ -103,12 +103,8 @@ class Breakpoint:
 
     def describe(self) -> str:
         """Return the breakpoint in one line."""
-        condition = f" if {self.condition}" if self.condition is not None else ""
-        state = "" if self.enabled else ", disabled"
-        hits = f", hit {self.hits} time{'s' * (self.hits != 1)}" if self.hits else ""
-        more = f", ignores {self.ignore} more" if self.ignore else ""
         count = f" ({len(self.places)} places)" if len(self.places) > 1 else ""
-        return f"{self.number}: {self.name}{count}{condition}{hits}{more}{state}"
+        return f"{self.number}: {self.name}{count}{conditions(self)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,23 @@ class Variable:
     source: SourceVariable | None = None
 
 
+class Conditional(Protocol):
+    """What counts only where its condition holds, and how often it has been met."""
+
+    condition: Expression | None
+    ignore: int
+    hits: int
+    enabled: bool
+
+
+def conditions(one: Conditional) -> str:
+    """Return what a line about a breakpoint or a watchpoint says behind what it is."""
+    condition = f" if {one.condition}" if one.condition is not None else ""
+    hits = f", hit {one.hits} time{'s' * (one.hits != 1)}" if one.hits else ""
+    more = f", ignores {one.ignore} more" if one.ignore else ""
+    return f"{condition}{hits}{more}{'' if one.enabled else ', disabled'}"
+
+
 @dataclass(slots=True)
 class Watchpoint:
     """What is watched, which accesses count, and the condition on those who make them."""
@@ -72,14 +89,10 @@ class Watchpoint:
     def describe(self) -> str:
         """Return the watchpoint in one line."""
         how = "read or written" if "load" in self.kinds else "written"
-        hits = f", hit {self.hits} time{'s' * (self.hits != 1)}" if self.hits else ""
-        more = f", ignores {self.ignore} more" if self.ignore else ""
-        condition = f" if {self.condition}" if self.condition is not None else ""
-        state = "" if self.enabled else ", disabled"
         whose = ""
         if isinstance(self.what, Variable):
             whose = f" of thread {self.what.thread} in group {self.what.group}"
-        return f"{self.number}: {self.name}{whose} is {how}{condition}{hits}{more}{state}"
+        return f"{self.number}: {self.name}{whose} is {how}{conditions(self)}"
 
 
 # What users name
@@ -222,6 +235,10 @@ class Change:
         return f" ({change} in channel {self.channels[place]})"
 
 
+_Held = tuple[NDArray[np.uint8], NDArray[np.bool_]]
+"""What a variable held, as bytes [channel, byte], and which of them are known."""
+
+
 @dataclass(slots=True)
 class Follower:
     """Says when a variable of a thread changes.
@@ -233,8 +250,7 @@ class Follower:
 
     what: Variable
     looker: Looker
-    _octets: NDArray[np.uint8] | None = field(default=None, repr=False)
-    _known: NDArray[np.bool_] | None = field(default=None, repr=False)
+    _held: _Held | None = field(default=None, repr=False)
     _quiet: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def begin(self) -> bool:
@@ -243,7 +259,7 @@ class Follower:
         Returns:
             Whether that is known in all channels, so that nothing before matters.
         """
-        self._octets = self._known = self._quiet = None
+        self._held = self._quiet = None
         focus = self._focus()
         if focus is None:
             return False
@@ -252,8 +268,7 @@ class Follower:
         self._quiet = ~on
         if found is None:
             return False
-        self._octets = found.octets.copy()
-        self._known = found.known & found.on[:, None]
+        self._held = found.octets.copy(), found.known & found.on[:, None]
         self._quiet = ~found.on
         return bool(found.on.all())
 
@@ -261,17 +276,16 @@ class Follower:
         """Return what has changed since this was last asked; None: nothing."""
         focus = self._focus()
         if focus is None:
-            self._octets = self._known = self._quiet = None
+            self._held = self._quiet = None
             return None
         found = self._read(focus)
         if found is None:
             return None
-        if self._octets is None or self._octets.shape != found.octets.shape:
-            self._octets = np.zeros_like(found.octets)
-            self._known = np.zeros(found.octets.shape, np.bool_)
-        octets, known = self._octets, self._known
-        if known is None:
-            return None
+        held = self._held
+        if held is None or held[0].shape != found.octets.shape:
+            held = np.zeros_like(found.octets), np.zeros(found.octets.shape, np.bool_)
+            self._held = held
+        octets, known = held
         both = known & found.known
         differs = ((octets != found.octets) & both).any(axis=1)
         begins = ~known.any(axis=1) & found.begins
@@ -353,4 +367,13 @@ def _only(count: int, chosen: int | None) -> NDArray[np.bool_]:
     return np.ones(count, np.bool_) if chosen is None else np.arange(count) == chosen
 
 
-__all__ = ["Change", "Follower", "Memory", "Variable", "Watchpoint", "touching", "watched"]
+__all__ = [
+    "Change",
+    "Follower",
+    "Memory",
+    "Variable",
+    "Watchpoint",
+    "conditions",
+    "touching",
+    "watched",
+]

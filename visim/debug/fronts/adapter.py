@@ -352,20 +352,11 @@ class Adapter:
         del given
         fault, stop = self.session.fault, self.session.stop
         if fault is None and stop.reason == "finding":
-            return {
-                "exceptionId": "sanitizer",
-                "description": stop.message,
-                "breakMode": "always",
-                "details": {"message": stop.message},
-            }
+            return _exception("sanitizer", stop.message)
         if fault is None:
             raise ArgumentError("the launch does not stand at a fault")
-        return {
-            "exceptionId": f"{fault.category}/{fault.code}",
-            "description": fault.message,
-            "breakMode": "always",
-            "details": {"message": fault.message, "stackTrace": fault.render()},
-        }
+        name = f"{fault.category}/{fault.code}"
+        return _exception(name, fault.message, stackTrace=fault.render())
 
 
 def _answer_to(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -376,6 +367,16 @@ def _answer_to(message: Mapping[str, Any]) -> dict[str, Any]:
         "command": str(message.get("command")),
         "success": True,
         "body": {},
+    }
+
+
+def _exception(name: str, message: str, **details: str) -> dict[str, Any]:
+    """Return what stops the launch, as the answer to `exceptionInfo` has it."""
+    return {
+        "exceptionId": name,
+        "description": message,
+        "breakMode": "always",
+        "details": {"message": message, **details},
     }
 
 

@@ -90,7 +90,7 @@ class SourceValue:
 
     Args:
         kind: its type.
-        octets: its bytes [channel, byte].
+        octets: its bytes [channel, byte]; those that are not known are 0.
         known: which of them are known.
         spots: where they are.
     """
@@ -99,34 +99,19 @@ class SourceValue:
         self, kind: SourceType, octets: NDArray[np.uint8], known: NDArray[np.bool_], spots: Spots
     ) -> None:
         self.type = kind
-        self._octets = octets
-        self._known = known
-        self._spots = spots
-
-    @property
-    def octets(self) -> NDArray[np.uint8]:
-        """Its bytes [channel, byte]; those that are not known are 0."""
-        return self._octets
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which bytes of the type are known."""
-        return self._known
-
-    @property
-    def spots(self) -> Spots:
-        """Where its bytes are."""
-        return self._spots
+        self.octets = octets
+        self.known = known
+        self.spots = spots
 
     @property
     def width(self) -> int:
         """How many channels there are."""
-        return len(self._octets)
+        return len(self.octets)
 
     @property
     def is_known(self) -> bool:
         """Whether all of it is known."""
-        return bool(self._known.all())
+        return bool(self.known.all())
 
     @property
     def is_scalar(self) -> bool:
@@ -136,13 +121,13 @@ class SourceValue:
     def row(self) -> NDArray[Any] | None:
         """Return the number of each channel; None if it is no number, or not known."""
         letter = "b" if self.type.kind is Kind.BOOLEAN else _SCALARS.get(self.type.kind)
-        if letter is None or not self.is_known or not self._octets.shape[1]:
+        if letter is None or not self.is_known or not self.octets.shape[1]:
             return None
         if letter == "b":
-            return self._octets[:, 0] != 0
+            return self.octets[:, 0] != 0
         if self.type.size not in _SIZES[letter]:
             return None
-        data = np.ascontiguousarray(self._octets[:, : self.type.size])
+        data = np.ascontiguousarray(self.octets[:, : self.type.size])
         return data.view(f"<{letter}{self.type.size}").reshape(-1)
 
     def array(self) -> Any:
@@ -177,8 +162,8 @@ class SourceValue:
 
     def _part(self, kind: SourceType, offset: int) -> SourceValue:
         end = offset + kind.size
-        spots = self._spots.part(offset, end)
-        return SourceValue(kind, self._octets[:, offset:end], self._known[offset:end], spots)
+        spots = self.spots.part(offset, end)
+        return SourceValue(kind, self.octets[:, offset:end], self.known[offset:end], spots)
 
     def parts(self) -> list[tuple[str, SourceValue]]:
         """Return members and elements with what is written behind the name to reach them."""
