@@ -19,6 +19,7 @@ from visim.engine.claims import MOST_GROUPS
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import OWN_MEMORY, Sanitizing
 from visim.runtime.payload.threads import LaunchPlan
+from visim.sanitize.detecting import Surroundings
 from visim.sanitize.findings import Finding
 from visim.sanitize.quick.suspects import Suspects
 
@@ -73,9 +74,9 @@ class QuickLook:
 
     def _kept(self, plan: LaunchPlan) -> _Before:
         """Return what memory is now; launches of one plan keep it in the same place."""
-        before, count = self._before, plan.parts[0].machine.memory.allocation_count
-        if before is None or before.plan is not plan or before.allocations != count:
-            before = self._before = _Before(plan, self.sanitizing, self.written)
+        before, around = self._before, self.sanitizing.around(plan)
+        if before is None or before.around is not around:
+            before = self._before = _Before(plan, around, self.sanitizing, self.written)
         before.keep()
         return before
 
@@ -85,18 +86,22 @@ class _Before:
 
     Args:
         plan: the launch.
+        around: what detectors know of it; another one means that memory is elsewhere.
         sanitizing: what watches it.
         written: the names of the memory that the kernel may write; None: any.
     """
 
     def __init__(
-        self, plan: LaunchPlan, sanitizing: Sanitizing, written: frozenset[str] | None
+        self,
+        plan: LaunchPlan,
+        around: Surroundings,
+        sanitizing: Sanitizing,
+        written: frozenset[str] | None,
     ) -> None:
-        memory = plan.parts[0].machine.memory
-        self.plan, self.allocations = plan, memory.allocation_count
+        self.around = around
         arrays = [
             one.host
-            for one in memory.allocations
+            for one in plan.parts[0].machine.memory.allocations
             if one.name not in OWN_MEMORY and one.host.flags.writeable
             if written is None or one.name in written
         ]

@@ -90,7 +90,7 @@ class Sanitizing:
 
         Where an argument is a surface, too, both have the same name.
         """
-        around = self._around(plan)
+        around = self.around(plan)
         known = [(one.name, one.start, one.size) for one in around.extents if not one.is_local]
         known += [(area.name, area.start, area.size) for area in around.bound.values()]
         areas = sorted({(start, size, name) for name, start, size in known if size})
@@ -102,11 +102,11 @@ class Sanitizing:
         """Return what watches one run of a plan; `errors` are kinds that count as errors."""
         undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
         collector = Collector(Places(self.kernel, self.texts.text), frozenset(errors))
-        around = self._around(plan)
+        around = self.around(plan)
         given = around, self.watched, self.wanted, undefined, self.reach, collector
         return sanitizer(*given, is_hasty=is_hasty)
 
-    def _around(self, plan: LaunchPlan) -> Surroundings:
+    def around(self, plan: LaunchPlan) -> Surroundings:
         """Return what detectors have to know of a plan; launches of one plan have the same."""
         count = plan.parts[0].machine.memory.allocation_count
         last = self._last
