@@ -28,7 +28,6 @@ _MAX_RECORDS = 1 << 16  # symbols, relocations and notes of one file together
 _MAX_SECTIONS = 1 << 16
 _MAX_NAME_BYTES = 1 << 26
 _COMPRESSED = 0x800
-_NO_PLACE = (0, 8)  # sections without bytes in the file: unused entries and zero-filled data
 
 
 class SectionType(IntEnum):
@@ -44,6 +43,10 @@ class SectionType(IntEnum):
     REL = 9
     ZE_INFO = 0xFF000011
     VISAASM = 0xFF000013
+
+
+_NO_PLACE = (SectionType.NULL, SectionType.NOBITS)
+"""Sections without bytes in the file: unused entries and zero-filled data."""
 
 
 @dataclass(frozen=True, slots=True)

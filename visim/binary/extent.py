@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from visim.binary.elf import SectionType
+
 HEADER_BYTES, _SECTION_BYTES = 64, 64
 _TABLE, _ENTRY_BYTES, _ENTRIES = slice(40, 48), slice(58, 60), slice(60, 62)
 _KIND, _OFFSET, _SIZE = slice(4, 8), slice(24, 32), slice(32, 40)
-_WITHOUT_BYTES = 8
-"""The type of sections that take no bytes of the file."""
 
 
 def end_of_file(read: Callable[[int, int], bytes | None]) -> int | None:
@@ -31,7 +31,7 @@ def end_of_file(read: Callable[[int, int], bytes | None]) -> int | None:
     end = table + size * count
     for start in range(0, size * count, size):
         one = sections[start : start + size]
-        if _number(one[_KIND]) != _WITHOUT_BYTES:
+        if _number(one[_KIND]) != SectionType.NOBITS:
             end = max(end, _number(one[_OFFSET]) + _number(one[_SIZE]))
     return end
 
