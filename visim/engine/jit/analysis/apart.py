@@ -42,7 +42,6 @@ class Region:
         staying: those of them that the loop changes and only its next turn reads.
         parts: rows whose elements are parts of those of others, which have all that they have.
         bits_entering: parts of predicates that channels bring.
-        bits_leaving: those of them that the loop changes and others read, or its next turn.
         singles: places written that all channels share.
         loads: its loads, with their blocks and the numbers of their instructions there.
         stores: its stores likewise.
@@ -61,7 +60,6 @@ class Region:
     staying: dict[Row, Place] = field(default_factory=dict[Row, Place])
     parts: dict[Row, Row] = field(default_factory=dict[Row, Row])
     bits_entering: set[Bits] = field(default_factory=set[Bits])
-    bits_leaving: set[Bits] = field(default_factory=set[Bits])
     singles: list[Place] = field(default_factory=list[Place])
     loads: list[tuple[Node, int, Load]] = field(default_factory=list[tuple[Node, int, Load]])
     stores: list[tuple[Node, int, Store]] = field(default_factory=list[tuple[Node, int, Store]])

@@ -250,7 +250,6 @@ class Contents:
                 region.entering[what] = self._places[what]
             else:
                 region.bits_entering.add(what)
-        region.bits_leaving = {bits for bits in changed if not isinstance(bits, Row)}
         rows = {row: place for row, place in region.entering.items() if row in changed}
         region.leaving = {row: place for row, place in rows.items() if row in leaving}
         region.staying = {row: place for row, place in rows.items() if row not in leaving}

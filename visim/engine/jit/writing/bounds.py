@@ -31,8 +31,8 @@ class SurfaceWriter:
 
     That are the bounds of surfaces with known numbers and of extents, and where shared local memory
     is: LLVM does not know that stores leave it where it is, and would add it to each address again.
-    `thread` is
-    written where a thread starts, or goes on behind a barrier: where its scratch memory is.
+    `thread` is written where a thread starts, or goes on behind a barrier: where its scratch memory
+    is.
     """
 
     def __init__(self, scratch_bytes: int | None) -> None:

@@ -89,8 +89,7 @@ class WayFinder:
 
     def _candidate(self, shape: Shape, access: Access) -> Candidate | None:
         """Return what may be moved as vectors that are permuted."""
-        reader = self.values.shapes
-        if not self._may_exchange or reader is None:
+        if not self._may_exchange or self.values.shapes is None:
             return None
         if access.verb == "load":
             return neighbours(shape, access)
