@@ -464,5 +464,6 @@ PLATFORMS = (
         slm_kib=384,
         inline_bytes=64,
         features=_XE2,
+        timing="cri",
     ),
 )
