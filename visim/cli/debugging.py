@@ -78,7 +78,12 @@ def debug(
 
 
 @click.command()
-@click.option("--port", type=int, metavar="N", help="Wait for one client at a port; 0 chooses it.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Wait for one client at a port; 0 chooses it.",
+)
 def dap(*, port: int | None) -> None:
     """Speak the Debug Adapter Protocol: debug kernels in an editor.
 

@@ -77,7 +77,7 @@ def report_failure(error: BaseException, words: Sequence[str]) -> int:
         with suppress(OSError):
             print_json(failure_to_dict(error, words))
             return code
-    click.echo(coloured(visible(_text(error))), err=True)
+    click.echo(coloured(visible(_text(error, words))), err=True)
     correction = corrected(words, error)
     if correction is not None:
         click.echo(coloured(visible(f"  try: {correction}")), err=True)
@@ -95,7 +95,7 @@ def failure_to_dict(error: BaseException, words: Sequence[str]) -> dict[str, Any
     """
     described: dict[str, Any] = {
         "kind": type(error).__name__,
-        "message": _message(error),
+        "message": _message(error, words),
         "exit_code": exit_code(error),
     }
     correction = corrected(words, error)
@@ -118,10 +118,10 @@ def diagnostic_to_dict(finding: Diagnostic) -> dict[str, str | int | None]:
     return form
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, words: Sequence[str] = ()) -> str:
     match error:
         case click.UsageError():
-            return _usage(error)
+            return _usage(error, words)
         case click.ClickException():
             return error.format_message()
         case OSError(strerror=str() as reason, filename=str() as file):
@@ -138,18 +138,36 @@ def _message(error: BaseException) -> str:
             return in_options(str(error))
 
 
-def _usage(error: click.UsageError) -> str:
+def _usage(error: click.UsageError, words: Sequence[str]) -> str:
     """Return what is wrong with a command, and where it says how it is right."""
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[0]} is missing: {(error.param.help or '').rstrip('.')}"
-    path = error.ctx.command_path if error.ctx is not None else "visim"
+    path = error.ctx.command_path if error.ctx is not None else _path_of(words)
     if isinstance(error, click.NoSuchOption):
         near = nearest(error.option_name, error.possibilities or ())
         hint = f"did you mean {near}?" if near else f"{path} --help lists all"
         return f"there is no option {error.option_name}; {hint}"
+    unknown = _NO_COMMAND.match(error.message)
+    if unknown is not None and error.ctx is not None and isinstance(error.ctx.command, click.Group):
+        return _unknown_command(unknown[1], error.ctx.command, path)
     message = _of_parameter(error, path).rstrip(".")
     message = message[:1].lower() + message[1:]
     return message if "?" in message else f"{message}; {path} --help says what it takes"
+
+
+_NO_COMMAND = re.compile(r"No such command '(.*?)'")
+
+
+def _unknown_command(word: str, group: click.Group, path: str) -> str:
+    """Return that a verb such as `toolchain` has no such part, and which one was meant."""
+    near, known = nearest(word, group.commands), ", ".join(group.commands)
+    meant = f"did you mean {path} {near}?" if near else f"there are: {known}"
+    return f"there is no {path} {word}; {meant}"
+
+
+def _path_of(words: Sequence[str]) -> str:
+    """Return the verb of a command, for errors that do not know it."""
+    return f"visim {words[0]}" if words and not words[0].startswith("-") else "visim"
 
 
 def _of_parameter(error: click.UsageError, path: str) -> str:
@@ -158,7 +176,7 @@ def _of_parameter(error: click.UsageError, path: str) -> str:
         case click.MissingParameter(param=click.Argument() as argument):
             return f"{path} needs {argument.human_readable_name}"
         case click.BadOptionUsage(option_name=str() as name):
-            return f"{name} needs a value"
+            return f"{name} {'takes no' if 'not take' in error.message else 'needs a'} value"
         case click.UsageError(message="Missing command.", ctx=click.Context(command=group)):
             assert isinstance(group, click.Group)
             return f"{path} needs one of: {', '.join(group.commands)}"
@@ -190,11 +208,11 @@ def _in_plain_words(message: str) -> str:
     return message
 
 
-def _text(error: BaseException) -> str:
+def _text(error: BaseException, words: Sequence[str]) -> str:
     match error:
         case InputError() | LinkError() | FaultError():
             return str(error)
         case _ if exit_code(error) == BUG:
             return f"internal error: {_message(error)}"
         case _:
-            return f"error: {_message(error)}"
+            return f"error: {_message(error, words)}"

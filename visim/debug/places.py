@@ -73,7 +73,13 @@ def _line(file: str | None, line: int, lines: Lines) -> tuple[frozenset[Place], 
         raise ArgumentError(f"no code comes of {file!r}; the files are {known}")
     actual = lines.next_line(line, file)
     if actual is None:
-        raise ArgumentError(f"there is no code at or behind line {line}")
+        sources = [lines.source(one) for one in lines.instructions()]
+        last = max(
+            one.line for one in sources if one and (file is None or lines.is_file(file, one.file))
+        )
+        raise ArgumentError(
+            f"there is no code at or behind line {line}; the last line with code is {last}"
+        )
     found = lines.at_source(actual, file)
     return found, lines.where(min(found))
 

@@ -53,11 +53,23 @@ class ArgumentText:
     folder: Path = Path()
 
 
+_SOME = {
+    "--arg": "zeros:1024",
+    "--surface": "zeros:u8:4096",
+    "--sampler": "sampler:repeat,linear,normalized",
+    "--out": "result.npy",
+    "--expect": "right.npy",
+}
+"""A value of each option that takes pairs."""
+
+
 def split_option(option: str, flag: str) -> tuple[str, str]:
     """Split `KEY=VALUE` at the first equals sign; `flag` is named in the `ArgumentError`."""
     key, sign, value = option.partition("=")
     if not sign or not key.strip():
-        raise ArgumentError(f"{flag} {option}: expected {flag} KEY=VALUE, e.g. {flag} x=...")
+        example = f"{flag} {key.strip() or 'x'}={_SOME[flag]}"
+        name = flag.removeprefix("--")
+        raise ArgumentError(f"{name} {option}: expected {flag} KEY=VALUE, e.g. {example}")
     return key.strip(), value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,8 @@ def read_references(
     found: dict[str, NDArray[Any]] = {}
     for reference in references:
         text = ArgumentText(reference.key, f"npy:{reference.file}")
+        if not Path(reference.file).is_file():
+            raise ArgumentError(f"--expect {reference.key}: there is no file {reference.file}")
         array: NDArray[Any] = np.asarray(read_value(text, name=reference.key, seed=()))
         result = results[reference.key]
         if array.dtype.kind not in "iubf":
