@@ -33,13 +33,15 @@ ORDERED = frozenset({"group_begin", "thread_end", "accesses"})
 class GroupStart:
     """A thread group that begins: `group` are its coordinates, `threads` its hardware threads.
 
-    `slm_bytes` is the size of its shared local memory.
+    `slm_bytes` is the size of its shared local memory. `memory` is the flat memory of the launch:
+    where each stretch begins, and its bytes, in the order of the arguments.
     """
 
     kernel: LinkedKernel
     group: tuple[int, int, int]
     threads: int
     slm_bytes: int
+    memory: Sequence[tuple[int, int]] = ()
 
     def __repr__(self) -> str:
         return f"<GroupStart of {self.kernel.name}: group {self.group}, {self.threads} threads>"

@@ -34,7 +34,8 @@ _ENTRIES = 1024
 class Reports:
     """The observers of one run, and what they have not been told yet.
 
-    `path` has the blocks of the thread that runs, None where nobody wants them.
+    `path` has the blocks of the thread that runs, None where nobody wants them. `memory` is that
+    of `GroupStart`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Reports:
         observers: Iterable[Observer],
         numbers: BlockNumbers,
         sites: SiteTable,
+        memory: Sequence[tuple[int, int]],
     ) -> None:
         self.observers = Observers(observers)
         self.wants_blocks = bool(self.observers.thread_end or self.observers.block_counts)
@@ -50,6 +52,7 @@ class Reports:
         self._kernel = kernel
         self._places = numbers.places
         self._sites = sites
+        self._memory = memory
         self._counts: Counter[int] = Counter()
         self._group = (0, 0, 0)
         self._thread = 0
@@ -59,7 +62,7 @@ class Reports:
         """Report that a group begins."""
         self._group = group
         for observe in self.observers.group_begin:
-            observe(GroupStart(self._kernel, group, threads, slm_bytes))
+            observe(GroupStart(self._kernel, group, threads, slm_bytes, self._memory))
 
     def end_thread(self, thread: int, path: array[int]) -> None:
         """Report that a thread has ended."""

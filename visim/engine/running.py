@@ -80,7 +80,8 @@ class Run:
         self.machine = machine
         self.options = options
         self.exit = Exit()
-        self._reports = Reports(kernel, options.observers, prepared.numbers, prepared.sites)
+        memory = machine.memory.stretches if options.observers else ()
+        self._reports = Reports(kernel, options.observers, prepared.numbers, prepared.sites, memory)
         self.tables = prepared.tables_for(self._reports)
         self._full = (1 << kernel.simd_size) - 1
         start = kernel.predefined[_CR0]

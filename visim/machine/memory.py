@@ -64,6 +64,11 @@ class Space:
         return tuple(self._allocations)
 
     @property
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """Where each allocation begins, and its bytes, in the order in which they were added."""
+        return tuple((one.base, one.size) for one in self._allocations)
+
+    @property
     def allocation_count(self) -> int:
         """How many allocations there are."""
         return len(self._allocations)

@@ -104,12 +104,12 @@ class Timing(Observer):
         if self._samples:
             if self._sampler is None:
                 self._sampler = self._new_sampler(group)
-            self._sampler.begin_group(group.group[:2])
+            self._sampler.begin_group(group.group[:2], group.memory)
             self._result = None
             return
         self._paths.begin_group(group.group[:2])
         if self._traces is not None:
-            self._traces.begin_group()
+            self._traces.begin_group(group.memory)
         self._result = None
 
     def thread_end(self, path: ThreadPath) -> None:

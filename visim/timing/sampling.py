@@ -53,9 +53,10 @@ _Vector = list[NDArray[np.float64]]
 
 @dataclass(slots=True)
 class _Group:
-    """A group: its place, the ways of its threads, and what they accessed."""
+    """A group: its place, the launch's memory, the ways of its threads, and what they accessed."""
 
     place: tuple[int, int]
+    memory: Sequence[tuple[int, int]] = ()
     paths: list[ThreadPath] = field(default_factory=list[ThreadPath])
     accesses: list[Accesses] = field(default_factory=list[Accesses])
 
@@ -131,11 +132,11 @@ class Sampler:
         self._now = _Stretch(0)
         self.groups = 0
 
-    def begin_group(self, place: tuple[int, int]) -> None:
+    def begin_group(self, place: tuple[int, int], memory: Sequence[tuple[int, int]] = ()) -> None:
         """Begin a group."""
         if len(self._now.groups) == self._size:
             self._end_stretch()
-        self._now.groups.append(_Group(place))
+        self._now.groups.append(_Group(place, memory))
         self._row = max(self._row, place[0] + 1)
         self.groups += 1
 
@@ -225,7 +226,7 @@ class Sampler:
         paths, traces = Paths(self._dependency), Traces()
         for group in (group for one in stretches for group in one.groups):
             paths.begin_group(group.place)
-            traces.begin_group()
+            traces.begin_group(group.memory)
             for path in group.paths:
                 paths.add(path)
             for accesses in group.accesses:

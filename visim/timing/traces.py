@@ -7,8 +7,10 @@ entries of it (`core.coalesce`).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +33,10 @@ WORTH_COMPILING = 20_000
 _KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 _REACHED = frozenset({"flat", "surface", "scratch", "slm"})
 _MESSAGES = frozenset({"load", "store", "atomic", "block_load", "block_store"})
-_SURFACE, _SCRATCH, _ARGUMENT = 1 << 58, 1 << 59, 1 << 60
-"""Where memory begins whose addresses are no flat ones."""
+_FLAT, _SURFACE, _SCRATCH, _ARGUMENT = 1 << 50, 1 << 58, 1 << 59, 1 << 60
+"""Where memory begins: flat one that a launch names, and such whose addresses are no flat ones."""
+_PAGE = 1 << 16
+"""Drivers begin buffers at multiples of so many bytes, and so does the model: NumPy does not."""
 
 
 def is_followed(native: Native) -> bool:
@@ -78,23 +82,76 @@ class Traffic:
     sites: Mapping[tuple[int, int], SiteCount]
 
 
+Stretches = tuple[tuple[int, int], ...]
+
+
+class Placement(NamedTuple):
+    """Where stretches of flat memory begin and end, and by how much the model moves them."""
+
+    begins: Words
+    ends: Words
+    moves: Words
+
+
+def placement(memory: Stretches) -> Placement:
+    """Place stretches of memory as a driver does: one after another, each on pages of its own.
+
+    What overlaps or touches on the host stays together, as parts of one buffer do.
+    """
+    whole: list[tuple[int, int]] = []
+    for start, size in sorted(memory):
+        if whole and start <= whole[-1][1]:
+            whole[-1] = whole[-1][0], max(whole[-1][1], start + size)
+        elif size:
+            whole.append((start, start + size))
+    begins = [start for start, _ in whole]
+    moves = [0] * len(whole)
+    place = _FLAT
+    named = (bisect_right(begins, start) - 1 for start, size in memory if size)
+    for number in dict.fromkeys(named):
+        start, end = whole[number]
+        moves[number] = place - start
+        place += -(-(end - start) // _PAGE) * _PAGE
+    return Placement(*(np.array(one, np.int64) for one in (begins, [e for _, e in whole], moves)))
+
+
+NOWHERE = placement(())
+
+
 class Traces:
     """What the threads of launches accessed, by group."""
 
     def __init__(self) -> None:
         self._groups: list[dict[int, list[tuple[int, Words]]]] = []
-        self._tables: list[Sequence[AccessSite]] = []
+        self._tables: list[tuple[Sequence[AccessSite], Placement]] = []
+        self._placements: dict[Stretches, Placement] = {}
+        self._placement = NOWHERE
 
-    def begin_group(self) -> None:
-        """Begin a thread group; what follows is of its threads."""
+    def begin_group(self, memory: Sequence[tuple[int, int]] = ()) -> None:
+        """Begin a thread group; what follows is of its threads.
+
+        Args:
+            memory: the flat memory that they share: where each stretch begins, and its bytes.
+        """
         self._groups.append({})
+        stretches = tuple(memory)
+        if stretches not in self._placements:
+            self._placements[stretches] = placement(stretches)
+        self._placement = self._placements[stretches]
 
     def add(self, accesses: Accesses) -> None:
         """Add what a thread did."""
-        known = next((i for i, t in enumerate(self._tables) if t is accesses.sites), None)
+        known = next(
+            (
+                i
+                for i, (t, placed) in enumerate(self._tables)
+                if t is accesses.sites and placed is self._placement
+            ),
+            None,
+        )
         if known is None:
             known = len(self._tables)
-            self._tables.append(accesses.sites)
+            self._tables.append((accesses.sites, self._placement))
         log = self._groups[-1].setdefault(accesses.thread, [])
         log.append((known, accesses.words.view(np.int64)))
 
@@ -113,8 +170,8 @@ class Traces:
         counts: dict[tuple[int, int], SiteCount] = {}
         first = 0
         for number, logs in _runs(order):
-            table = self._tables[number] if self._tables else ()
-            found = _entries(_sites(table, program), logs, first, max(1, banks))
+            table, placed = self._tables[number] if self._tables else ((), NOWHERE)
+            found = _entries(_sites(table, program), logs, first, max(1, banks), placed)
             _count(table, found, counts)
             parts.append(found)
             first += len(logs)
@@ -182,13 +239,15 @@ def _parts(program: NativeProgram, site: AccessSite) -> int:
     return sum(map(is_followed, natives))
 
 
-def _entries(sites: Sites, logs: Sequence[Sequence[Words]], first: int, banks: int) -> Entries:
+def _entries(
+    sites: Sites, logs: Sequence[Sequence[Words]], first: int, banks: int, placed: Placement
+) -> Entries:
     """Return the entries of successive threads."""
     ends = np.cumsum([sum(words.size for words in log) for log in logs], dtype=np.int64)
     pieces = [words for log in logs for words in log]
     words = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
     run = compiled.call if words.size >= WORTH_COMPILING else compiled.interpret
-    log = Log(words, ends, first, LINE_BYTES, banks)
+    log = Log(words, ends, first, LINE_BYTES, banks, *placed)
     found = _fresh(len(sites.masks), 0, 0, 0, 0)
     run(coalesce.room, (sites, log, found), ("scalar",))
     found = _fresh(len(sites.masks), len(logs), found.scalar[ENTRIES], found.scalar[LINES], banks)

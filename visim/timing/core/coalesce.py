@@ -44,7 +44,8 @@ class Sites(NamedTuple):
 class Log(NamedTuple):
     """The words of successive threads, and where those of each thread end.
 
-    `first` is the number of the first thread; `line` are the bytes of a line.
+    `first` is the number of the first thread; `line` are the bytes of a line. Stretches of flat
+    memory begin at `begins` and end before `ends`, in order, and count as `moves` bytes further on.
     """
 
     words: Any
@@ -52,6 +53,9 @@ class Log(NamedTuple):
     first: int
     line: int
     banks: int
+    begins: Any
+    ends: Any
+    moves: Any
 
 
 class Entries(NamedTuple):
@@ -157,16 +161,31 @@ def channels(
         if address == OFF:
             continue
         on += 1
-        address += base
         if sites.kind[site] == LOCAL:
             local(sites, log, entries, site, address)
-        else:
-            touch(sites, log, entries, site, address)
+            continue
+        if base == 0:
+            address += moved(log, address)
+        touch(sites, log, entries, site, address + base)
     if on:
         entries.ran[site] += 1
     entries.channels[site] += on
     entries.touched[site] += entries.scalar[LINES] - lines
     entries.cycles[site] += entries.cost[entries.scalar[ENTRIES] - 1] - cost
+
+
+def moved(log: Log, address: int) -> int:
+    """Return how far a byte of flat memory stands from where it is on the host."""
+    first, end = 0, len(log.begins)
+    while first < end:
+        middle = (first + end) // 2
+        if log.ends[middle] <= address:
+            first = middle + 1
+        else:
+            end = middle
+    if first < len(log.begins) and log.begins[first] <= address:
+        return log.moves[first]
+    return 0
 
 
 def touch(sites: Sites, log: Log, entries: Entries, site: int, address: int) -> None:

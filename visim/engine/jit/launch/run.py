@@ -193,7 +193,7 @@ class Runner:
         answers, watcher = self.answers, self.watcher
         if options.observers or watcher.observers is not NOBODY:
             watcher.dispatch = self.dispatch
-            watcher.watch(options.observers)
+            watcher.watch(options.observers, self.machine.memory.stretches)
         answers.refusal = answers.failure = None
         self.counts = options.count_forms
         if watcher.observers is not NOBODY and watcher.observers.block_counts:

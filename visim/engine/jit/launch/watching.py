@@ -83,13 +83,15 @@ class Watcher:
         self.sites: Sequence[AccessSite] = ()
         self._kernel = kernel
         self._group: Triple = (0, 0, 0)
+        self._memory: Sequence[tuple[int, int]] = ()
         self._notes: dict[int, _Notes] = {}
         self._turn: list[ThreadRecord] = []
         self._records: list[ThreadRecord] = []
         self._direct = False
 
-    def watch(self, observers: Sequence[Observer]) -> None:
-        """Report to observers, and to nobody else."""
+    def watch(self, observers: Sequence[Observer], memory: Sequence[tuple[int, int]] = ()) -> None:
+        """Report to observers, and to nobody else; `memory` is that of `GroupStart`."""
+        self._memory = memory
         if not observers and self.observers is NOBODY:
             return
         self.observers = Observers(observers) if observers else NOBODY
@@ -100,7 +102,8 @@ class Watcher:
         """Begin a thread group."""
         self._group = group = self.dispatch.group_id(number)
         for observe in self.observers.group_begin:
-            observe(GroupStart(self._kernel, group, threads, self.dispatch.slm_bytes))
+            slm_bytes = self.dispatch.slm_bytes
+            observe(GroupStart(self._kernel, group, threads, slm_bytes, self._memory))
 
     def begin_thread(self, record: ThreadRecord) -> None:
         """Give a thread that starts empty buffers."""
