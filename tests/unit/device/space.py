@@ -13,8 +13,11 @@ PAGE = 4096
 FILE_BYTES = 1 << 24
 
 
-BASE = 0x1234_0000_0000
-"""An address where no process of a test has anything."""
+BASE = 0x0123_4000_0000
+"""An address where no process of a test has anything.
+
+Allocators and the shadows of sanitizers begin above 2 TiB.
+"""
 
 
 @contextmanager
