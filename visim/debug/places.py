@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from visim.debug.engine.stepping import Stretch
 from visim.debug.looking.expressions import Expression
 from visim.debug.looking.lines import Lines, Place
+from visim.debug.looking.pointed import NOWHERE
 from visim.debug.looking.stopped import Focus, Looker
 from visim.debug.watching import Memory, Variable, Watchpoint, conditions, watched
 from visim.errors import ArgumentError
@@ -305,8 +306,12 @@ class Places:
             value = self._looker.evaluate(condition, focus)
         except ArgumentError as error:
             return Verdict(first, f"whether {condition} holds is not known: {error}")
-        holds = np.asarray(value).astype(np.bool_)
+        unknown = np.broadcast_to(np.ma.getmaskarray(value), lanes.shape) & lanes
+        holds = np.asarray(np.ma.filled(value, 0)).astype(np.bool_)
         lanes = lanes & (holds if holds.ndim and holds.size == lanes.size else holds.any())
+        if not lanes.any() and unknown.any():
+            doubt = f"whether {condition} holds is not known: {NOWHERE}"
+            return Verdict(int(np.argmax(unknown)), doubt)
         return Verdict(int(np.argmax(lanes)) if lanes.any() else None)
 
 

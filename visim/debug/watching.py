@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.dwarf.scopes import SourceVariable
-from visim.binary.dwarf.types import SourceType
+from visim.binary.dwarf.types import Kind, SourceType
 from visim.debug.engine.memory import HOST, SLM, Access
 from visim.debug.looking.expressions import Expression
+from visim.debug.looking.pointed import NOWHERE
 from visim.debug.looking.stopped import Focus, Looker
 from visim.debug.looking.variables import typed
 from visim.debug.looking.views import show_number
@@ -130,13 +131,13 @@ def _variable(expression: Expression, looker: Looker, focus: Focus) -> Memory | 
         )
     depth = len(looker.thread(focus).frames) - focus.frame
     source = looker.names(focus).variable(root)
+    if source is not None and (source.is_local or _leads_on(expression, source)):
+        return _memory(expression, looker, focus)
     if source is None:
         looker.place_of(root, focus)
         return Variable(focus.group, focus.thread, depth, expression)
-    if source.is_local:
-        return _local(expression, looker, focus)
     kind, function = source.type, looker.sourced.levels(focus)[focus.inlined].name
-    expression.part_of(_value(kind, np.zeros((1, kind.size), np.uint8)))
+    expression.part_of(_value(kind, np.zeros((1, kind.size), np.uint8)), looker.names(focus).follow)
     return Variable(focus.group, focus.thread, depth, expression, function, source)
 
 
@@ -146,13 +147,22 @@ def _value(kind: SourceType, octets: NDArray[np.uint8]) -> SourceValue:
     return SourceValue(kind, octets, known, spots)
 
 
-def _local(expression: Expression, looker: Looker, focus: Focus) -> Memory:
-    """Return the bytes of local memory that a variable of the source has."""
+def _leads_on(expression: Expression, source: SourceVariable) -> bool:
+    """Whether an expression names what a pointer points to, not the pointer."""
+    is_pointer = source.type.kind is Kind.POINTER
+    return expression.has_pointers or (is_pointer and expression.text != expression.root)
+
+
+def _memory(expression: Expression, looker: Looker, focus: Focus) -> Memory:
+    """Return the bytes in memory that a variable of the source has, or that a pointer leads to."""
     found = looker.located(expression, focus)
-    spots = [] if found is None else found[0].spots.of(focus.lane)
-    if len(spots) != 1 or spots[0].space != SLM:
-        raise ArgumentError(f"{expression}: it has no place in local memory")
-    return Memory(SLM, spots[0].start, spots[0].size)
+    lane = focus.lane if found is None or found[1] is None else found[1]
+    spots = [] if found is None else found[0].spots.of(lane)
+    if found is not None and found[0].is_lost(lane):
+        raise ArgumentError(f"{expression}: {NOWHERE} in channel {lane}")
+    if len(spots) != 1 or spots[0].space not in {HOST, SLM}:
+        raise ArgumentError(f"{expression}: in channel {lane} it has no place in memory")
+    return Memory(spots[0].space, spots[0].start, spots[0].size)
 
 
 def _elements(array: NDArray[Any], text: str, looker: Looker, focus: Focus | None) -> Memory:
@@ -332,7 +342,8 @@ class Follower:
             whole = self.looker.sourced.value(focus, source)
         except Unplaced:
             return None
-        value, lane = self.what.expression.part_of(whole)
+        follow = self.looker.names(focus).follow
+        value, lane = self.what.expression.part_of(whole, follow)
         on = self.looker.lanes_on(focus) & _only(value.width, lane)
         begins = REGISTERS in value.spots.spaces
         return _Reading(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from visim.binary.dwarf.sections import find, name_of, number_of, open_dwarf, text_of
-from visim.binary.dwarf.types import SourceType, type_of
+from visim.binary.dwarf.types import LOCAL, SourceType, type_of
 from visim.records import record
 
 _FUNCTION = "DW_TAG_subprogram"
@@ -18,8 +18,6 @@ _INLINED = "DW_TAG_inlined_subroutine"
 _PARAMETER = "DW_TAG_formal_parameter"
 _VARIABLES = frozenset({"DW_TAG_variable", _PARAMETER})
 _MOST_DEPTH = 64
-_LOCAL = 1
-"""The address class of local memory."""
 _LISTED = frozenset({"DW_FORM_sec_offset", "DW_FORM_data4", "DW_FORM_data8"})
 
 Range = tuple[int, int]
@@ -153,7 +151,7 @@ class _Reader:
             number_of(entry, "DW_AT_decl_line") or 0,
             entry.tag == _PARAMETER,
             tuple(self._places(entry)),
-            number_of(entry, "DW_AT_address_class") == _LOCAL,
+            number_of(entry, "DW_AT_address_class") == LOCAL,
         )
 
     def _places(self, entry: Any) -> Iterator[Located]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from visim.binary.dwarf.sections import name_of, number_of
 from visim.records import record
 
+LOCAL = 1
+"""The address class of local memory."""
 _MOST_DEPTH = 16
 _POINTER_BYTES = 8
 
@@ -34,12 +38,29 @@ class Member:
     type: SourceType
 
 
+class Target:
+    """What a pointer points to; read when it is asked for, since it may contain the pointer.
+
+    Args:
+        entry: the pointer's entry.
+    """
+
+    def __init__(self, entry: Any) -> None:
+        self._entry = entry
+        self.is_local = number_of(entry, "DW_AT_address_class") == LOCAL
+
+    @cached_property
+    def type(self) -> SourceType:
+        """The type."""
+        return type_of(self._entry)
+
+
 @record
 class SourceType:
     """A type: what C calls it, what it is, its bytes.
 
     `element` and `count` are those of an array or vector, `members` those of a structure or union.
-    `values` are the names of an enumeration's numbers.
+    `values` are the names of an enumeration's numbers, `target` is what a pointer points to.
     """
 
     name: str
@@ -49,6 +70,7 @@ class SourceType:
     count: int = 0
     members: tuple[Member, ...] = ()
     values: tuple[tuple[int, str], ...] = ()
+    target: Target | None = None
 
 
 UNKNOWN = SourceType("?", Kind.OTHER, 0)
@@ -89,7 +111,8 @@ def _read(entry: Any, depth: int) -> SourceType:
         case "DW_TAG_typedef":
             return _renamed(type_of(entry, depth), name)
         case "DW_TAG_pointer_type" | "DW_TAG_reference_type":
-            return SourceType(_pointer_name(entry), Kind.POINTER, size or _POINTER_BYTES)
+            name, size = _pointer_name(entry), size or _POINTER_BYTES
+            return SourceType(name, Kind.POINTER, size, target=Target(entry))
         case "DW_TAG_array_type":
             return _array(entry, depth, size)
         case "DW_TAG_structure_type" | "DW_TAG_union_type" | "DW_TAG_class_type":
@@ -104,9 +127,7 @@ def _read(entry: Any, depth: int) -> SourceType:
 
 
 def _renamed(found: SourceType, name: str) -> SourceType:
-    return SourceType(
-        name, found.kind, found.size, found.element, found.count, found.members, found.values
-    )
+    return replace(found, name=name)
 
 
 def _pointer_name(entry: Any) -> str:
@@ -166,4 +187,4 @@ def _values(entry: Any) -> list[tuple[int, str]]:
     return found
 
 
-__all__ = ["UNKNOWN", "Kind", "Member", "SourceType", "type_of"]
+__all__ = ["LOCAL", "UNKNOWN", "Kind", "Member", "SourceType", "Target", "type_of"]

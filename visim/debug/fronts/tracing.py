@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from visim.debug.engine.memory import SCRATCH
 from visim.debug.fronts.replies import Reply, short_file
 from visim.debug.looking.expressions import Expression
+from visim.debug.looking.pointed import NOWHERE
 from visim.debug.looking.variables import type_named
 from visim.debug.naming.values import SourceValue
 from visim.debug.session import Session
@@ -44,7 +45,7 @@ def asked_of(session: Session, text: str) -> Asked:
     text = text.strip()
     lane = _LANE.fullmatch(text)
     name = lane[1] if lane else text
-    if session.looker.arguments.array(name) is None:
+    if not session.looker.names(session.focus).is_buffer(name):
         found = _of_source(session, text)
         if found is not None:
             return found
@@ -68,11 +69,14 @@ def _of_source(session: Session, text: str) -> Asked | None:
     value, lane = found
     lane = focus.lane if lane is None else lane
     if not value.is_scalar:
-        parts = ", ".join(f"{text}{one}" for one, _ in value.parts()[:3])
+        whole = f"({text})" if expression.has_stars else text
+        parts = ", ".join(f"{whole}{one}" for one, _ in value.parts()[:3])
         raise ArgumentError(f"why {text}: name one value of this {value.type.name}: {parts}")
     if not 0 <= lane < value.width:
         raise ArgumentError(f"why {text}: there are channels 0 to {value.width - 1}")
     spots = value.spots.of(lane)
+    if value.is_lost(lane):
+        raise ArgumentError(f"why {text}: {NOWHERE} in channel {lane}")
     if not spots:
         raise ArgumentError(
             f"why {text}: the compiler keeps no {text} here; it knows that its value is "

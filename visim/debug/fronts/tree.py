@@ -192,6 +192,9 @@ class Tree:
             text = value.text(lane)
 
         def rows() -> Rows:
+            if value.is_pointer:
+                pointee = self._session.looker.names(focus).follow(value, 0)
+                return [self._part(f"*{name}", f"(*{path})", pointee, focus, lane)]
             return [
                 self._part(inner.lstrip("."), f"{path}{inner}", part, focus, lane)
                 for inner, part in parts[:_MOST]
@@ -201,7 +204,7 @@ class Tree:
             "name": name,
             "value": text,
             "type": value.type.name,
-            "variablesReference": self._node(rows, focus) if parts else 0,
+            "variablesReference": self._node(rows, focus) if parts or value.is_pointer else 0,
             "evaluateName": path if lane is None or parts else f"{path}[{lane}]",
         }
 

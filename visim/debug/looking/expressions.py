@@ -1,7 +1,7 @@
 """Expressions about a stopped thread: `x[i] * 2`, `V40(0,8)<8;4,2>:f`, `item == 1027 and w < 0`.
 
-The syntax is Python's, with vISA's operands in addition. Everything is computed for all channels
-at once; nothing can be changed by it.
+The syntax is Python's, with vISA's operands and C's pointers (`*p`, `p->x`) in addition. Everything
+is computed for all channels at once; nothing can be changed by it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from visim.debug.looking.pointed import NOWHERE, either, is_lost, with_stars
+from visim.debug.naming.pointers import moved
 from visim.debug.naming.values import SourceValue
 from visim.errors import ArgumentError
 from visim.lex import nearest
@@ -58,8 +60,11 @@ _UNARY: Mapping[type, Callable[[Any], Any]] = {
 
 
 _MOST_PARTS = 16
+_MOST_BEHIND = 64
 _numpy: Any = np
-_choose: Callable[..., Any] = _numpy.where
+_choose: Callable[..., Any] = _numpy.ma.where
+Follow = Callable[[SourceValue, int], SourceValue]
+"""Returns what a pointer points to, or an element from there on."""
 
 
 class Names(Protocol):
@@ -75,6 +80,14 @@ class Names(Protocol):
 
     def reinterpreted(self, name: str, kind: str) -> Any:
         """Return a variable's bytes as elements of another type."""
+        ...
+
+    def is_buffer(self, name: str) -> bool:
+        """Whether a name stands for the whole array of a parameter."""
+        ...
+
+    def follow(self, pointer: SourceValue, index: Any) -> SourceValue:
+        """Return what a pointer of the source points to, or an element from there on."""
         ...
 
     def call(self, name: str, arguments: list[Any]) -> Any:
@@ -105,7 +118,8 @@ class Expression:
         source = _REGION.sub(self._keep_region, self.text)
         source = _TYPED.sub(self._keep_typed, source)
         source = _PERCENT.sub(r"_percent_\1", source)
-        source = source.replace("&&", " and ").replace("||", " or ").strip()
+        source = source.replace("&&", " and ").replace("||", " or ")
+        source, self._stars = with_stars(source.replace("->", ".").strip())
         try:
             self._tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -148,8 +162,8 @@ class Expression:
     def root(self) -> str | None:
         """The name of the variable that this names, or names a part of; None: it is no such."""
         tree = self._tree
-        while isinstance(tree, ast.Attribute | ast.Subscript):
-            tree = tree.value
+        while isinstance(tree, ast.Attribute | ast.Subscript) or self._is_star(tree):
+            tree = tree.operand if isinstance(tree, ast.UnaryOp) else cast("Any", tree).value
         return tree.id.replace("_percent_", "%") if isinstance(tree, ast.Name) else None
 
     @property
@@ -161,25 +175,52 @@ class Expression:
             case _:
                 return None
 
-    def part_of(self, whole: SourceValue) -> tuple[SourceValue, int | None]:
+    def _is_star(self, tree: ast.expr) -> bool:
+        """Whether a unary plus is one that stands for the `*` of a pointer."""
+        return isinstance(tree, ast.UnaryOp) and tree.col_offset in self._stars
+
+    @property
+    def has_stars(self) -> bool:
+        """Whether there is a `*` of a pointer in it."""
+        return bool(self._stars)
+
+    @property
+    def has_pointers(self) -> bool:
+        """Whether it is written as what a pointer points to."""
+        return self.has_stars or "->" in self.text
+
+    def part_of(self, whole: SourceValue, follow: Follow) -> tuple[SourceValue, int | None]:
         """Return the part of a variable that this names, and the channel if it names one.
 
-        `p.at[2]` is a part; a number in brackets behind what is no array is a channel.
+        `p.at[2]` is a part, and so is what a pointer points to; a number in brackets behind what is
+        no array and no pointer is a channel.
+
+        Args:
+            whole: the variable.
+            follow: follows pointers (`Names.follow`).
 
         Raises:
             ArgumentError: there is no such part.
         """
-        return self._part_of(self._tree, whole)
+        return self._part_of(self._tree, whole, follow)
 
-    def _part_of(self, tree: ast.expr, whole: SourceValue) -> tuple[SourceValue, int | None]:
+    def _part_of(
+        self, tree: ast.expr, whole: SourceValue, follow: Follow
+    ) -> tuple[SourceValue, int | None]:
         match tree:
             case ast.Name():
                 return whole, None
+            case ast.UnaryOp(operand=base) if self._is_star(tree):
+                value, lane = self._part_of(base, whole, follow)
+                return follow(value, 0), lane
             case ast.Attribute(base, name):
-                value, lane = self._part_of(base, whole)
+                value, lane = self._part_of(base, whole, follow)
+                value = follow(value, 0) if value.is_pointer else value
                 return self._member_of(value, name), lane
             case ast.Subscript(base, ast.Constant(value=int() as number)):
-                value, lane = self._part_of(base, whole)
+                value, lane = self._part_of(base, whole, follow)
+                if value.is_pointer:
+                    return follow(value, number), lane
                 if value.is_scalar:
                     return value, number
                 try:
@@ -199,7 +240,12 @@ class Expression:
         """
         try:
             with np.errstate(all="ignore"):
-                return self._value(self._tree, names)
+                found = self._value(self._tree, names)
+                if isinstance(found, SourceValue) and found.is_scalar:
+                    found = _number(found)
+                if is_lost(found):
+                    raise ArgumentError(f"{self.text}: {NOWHERE} in any channel")
+                return found
         except ArgumentError:
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
@@ -214,17 +260,23 @@ class Expression:
             case ast.Name(id=name):
                 return self._named(name.replace("_percent_", "%"), names)
             case ast.BinOp(left, op, right) if type(op) in _BINARY:
-                a, b = self._number_of(left, names), self._number_of(right, names)
+                a, b = self._value(left, names), self._value(right, names)
+                pointer = _pointer_sum(a, op, b)
+                if pointer is not None:
+                    return pointer
+                a, b = self._as_number(a), self._as_number(b)
                 if isinstance(op, ast.LShift) and isinstance(b, int) and b > _MOST_POWER:
                     raise ArgumentError(f"a shift by {b} bits is too far")
                 return _BINARY[type(op)](a, b)
+            case ast.UnaryOp(operand=operand) if self._is_star(tree):
+                return self._pointed_to(operand, names)
             case ast.UnaryOp(op, operand):
                 return _UNARY[type(op)](self._number_of(operand, names))
             case ast.BoolOp(op, values):
-                combine = np.logical_and if isinstance(op, ast.And) else np.logical_or
                 found = self._number_of(values[0], names)
                 for value in values[1:]:
-                    found = combine(found, self._number_of(value, names))
+                    other = self._number_of(value, names)
+                    found = either(found, other, is_and=isinstance(op, ast.And))
                 return found
             case ast.Compare(left, ops, comparators):
                 return self._compared(left, ops, comparators, names)
@@ -232,11 +284,14 @@ class Expression:
                 parts = [self._number_of(one, names) for one in (test, body, orelse)]
                 return _choose(*parts)
             case ast.Subscript(base, index):
-                return self._element(self._value(base, names), self._index(index, names))
+                return self._element(self._value(base, names), self._index(index, names), names)
             case ast.Tuple(elts):
                 return tuple(self._value(one, names) for one in elts)
             case ast.Attribute(value, attribute):
-                return self._member(self._value(value, names), attribute)
+                base = self._value(value, names)
+                if isinstance(base, SourceValue) and base.is_pointer:
+                    base = names.follow(base, 0)
+                return self._member(base, attribute)
             case ast.Call(ast.Name(id=name), args, []):
                 return self._called(name, args, names)
             case _:
@@ -244,13 +299,28 @@ class Expression:
 
     def _number_of(self, tree: ast.expr, names: Names) -> Any:
         """Return a value that can be computed with."""
-        found: Any = self._value(tree, names)
+        return self._as_number(self._value(tree, names))
+
+    def _as_number(self, found: Any) -> Any:
         if not isinstance(found, SourceValue):
             return found
         numbers: Any = found.array()
         if numbers is found:
             raise ArgumentError(f"{self.text}: {found.type.name} is no number; name a member of it")
         return numbers
+
+    def _pointed_to(self, tree: ast.expr, names: Names) -> Any:
+        """Return what a pointer points to; a parameter that is a buffer is its first element."""
+        match tree:
+            case ast.Name(id=name) if names.is_buffer(name):
+                return self._named(name, names).reshape(-1)[0]
+            case ast.BinOp(ast.Name(id=name), ast.Add(), index) if names.is_buffer(name):
+                return self._named(name, names).reshape(-1)[self._index(index, names)]
+            case _:
+                value = self._value(tree, names)
+        if not isinstance(value, SourceValue) or not value.is_pointer:
+            raise ArgumentError(f"{self.text}: {ast.unparse(tree)} is no pointer")
+        return _opened(names.follow(value, 0))
 
     def _member(self, value: Any, name: str) -> Any:
         if isinstance(value, SourceValue):
@@ -266,9 +336,11 @@ class Expression:
             raise ArgumentError(f"{value.type.name} has no member {name!r}; it has {known or None}")
         return found
 
-    def _element(self, value: Any, index: Any) -> Any:
+    def _element(self, value: Any, index: Any, names: Names) -> Any:
         if not isinstance(value, SourceValue):
             return value[index]
+        if value.is_pointer:
+            return self._elements_behind(value, index, names)
         if np.ndim(index) == 0 and not isinstance(index, slice):
             return _opened(value.element(int(index)))
         numbers: Any = value.array()
@@ -281,6 +353,17 @@ class Expression:
         if np.any((np.asarray(index) < 0) | (np.asarray(index) >= len(numbers))):
             raise ArgumentError(f"{self.text}: the index is outside of {value.type.name} somewhere")
         return numbers[np.asarray(index), ..., np.arange(value.width)]
+
+    def _elements_behind(self, pointer: SourceValue, index: Any, names: Names) -> Any:
+        """Return an element from where a pointer points to, or several as rows."""
+        if not isinstance(index, slice):
+            return _opened(names.follow(pointer, index))
+        index = cast("slice[int | None, int | None, int | None]", index)
+        numbers = range(index.start or 0, index.stop or 0, index.step or 1)
+        if not 0 < len(numbers) <= _MOST_BEHIND:
+            raise ArgumentError(f"{self.text}: give 1 to {_MOST_BEHIND} elements, such as [0:8]")
+        rows = [self._as_number(names.follow(pointer, number)) for number in numbers]
+        return _numpy.ma.stack(rows) if any(map(np.ma.is_masked, rows)) else np.stack(rows)
 
     def _named(self, name: str, names: Names) -> Any:
         found = names.value(name)
@@ -336,8 +419,23 @@ class Expression:
                 raise ArgumentError(f"{self.text!r} is no expression")
 
 
+def _pointer_sum(left: Any, op: ast.operator, right: Any) -> SourceValue | None:
+    """Return a pointer and a number added, as C does it; None: it is no such sum."""
+    if not isinstance(op, ast.Add | ast.Sub):
+        return None
+    if isinstance(op, ast.Add) and isinstance(right, SourceValue):
+        left, right = right, left
+    if not isinstance(left, SourceValue) or not left.is_pointer or isinstance(right, SourceValue):
+        return None
+    return moved(left, right if isinstance(op, ast.Add) else -right)
+
+
 def _opened(value: SourceValue) -> Any:
     """Return a part of a variable: the numbers of all channels, where it is a number."""
+    return value if value.is_pointer else _number(value)
+
+
+def _number(value: SourceValue) -> Any:
     row = value.row() if value.is_scalar else None
     if row is None and value.is_scalar:
         raise ArgumentError(f"this part of the variable, a {value.type.name}, is not known here")

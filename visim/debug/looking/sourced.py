@@ -19,6 +19,7 @@ from visim.debug.naming.functions import Functions, Level
 from visim.debug.naming.natives import Natives
 from visim.debug.naming.operations import Unplaced
 from visim.debug.naming.placing import ENDED, FRAME_POINTER, NO_NOTES, Registers, in_memory
+from visim.debug.naming.pointers import Pointers
 from visim.debug.naming.values import SourceValue
 from visim.engine.frames import Thread
 from visim.errors import ArgumentError, InputError
@@ -107,6 +108,11 @@ class Sourced:
         if last is None or last.range is None:
             raise Unplaced(ENDED)
         return registers.read(variable, last.code, last.range[1])
+
+    @cached_property
+    def pointers(self) -> Pointers:
+        """What follows pointers."""
+        return Pointers(self._flat, self._local)
 
     def _without_notes(
         self, focus: Focus, variable: SourceVariable, registers: Registers

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.dwarf.scopes import SourceVariable
+from visim.binary.dwarf.types import Kind
 from visim.debug.engine.debuggee import Debuggee
 from visim.debug.engine.stepping import Stepper
 from visim.debug.engine.timeline import Timeline
@@ -32,6 +33,7 @@ from visim.debug.looking.variables import (
     variables_of,
 )
 from visim.debug.naming.operations import Unplaced
+from visim.debug.naming.pointers import at as pointer_at
 from visim.debug.naming.values import SourceValue
 from visim.engine.frames import Frame, Thread
 from visim.errors import ArgumentError
@@ -213,9 +215,9 @@ class Looker:
         Raises:
             ArgumentError: there is no such part, or where it is cannot be said.
         """
-        root = expression.root
-        whole = None if root is None else self.names(focus).source(root)
-        return None if whole is None else expression.part_of(whole)
+        root, names = expression.root, self.names(focus)
+        whole = None if root is None else names.source(root)
+        return None if whole is None else expression.part_of(whole, names.follow)
 
     def variables(self, focus: Focus) -> list[tuple[Variable, LinkedUnit]]:
         """Return the variables of the function that is looked at."""
@@ -266,15 +268,27 @@ class Names:
     def variable(self, name: str) -> SourceVariable | None:
         """Return the variable of the source that a name stands for, None if it is none.
 
-        A parameter of the kernel that is an array stands for the array that was passed.
+        A parameter of the kernel that is an array stands for the array that was passed; one that
+        points to structures is a pointer.
         """
         focus, looker = self._focus, self._looker
         if focus is None or name in SPECIAL:
             return None
         found = looker.sourced.variables(focus).get(name)
-        if found is None or looker.arguments.array(name) is None:
+        if found is None or looker.arguments.array(name) is None or _points_to_structures(found):
             return found
         return None if looker.sourced.is_own_parameter(focus, found) else found
+
+    def is_buffer(self, name: str) -> bool:
+        """Whether a name stands for the whole array of a parameter."""
+        return self._looker.arguments.array(name) is not None and self.variable(name) is None
+
+    def follow(self, pointer: SourceValue, index: Any) -> SourceValue:
+        """Return what a pointer of the source points to, or an element from there on."""
+        try:
+            return self._looker.sourced.pointers.follow(pointer, index)
+        except Unplaced as reason:
+            raise ArgumentError(str(reason)) from None
 
     def source(self, name: str) -> SourceValue | None:
         """Return what a variable of the source holds; None if there is none of that name.
@@ -289,11 +303,17 @@ class Names:
             return looker.sourced.value(focus, variable)
         except Unplaced as reason:
             is_own = looker.sourced.is_own_parameter(focus, variable)
+            array = looker.arguments.array(name)
+            if is_own and array is not None:
+                places = np.full(looker.kernel.simd_size, int(array.ctypes.data), np.int64)
+                return pointer_at(variable.type, places)
             passed = looker.arguments.all.get(name) if is_own else None
             raise explained(name, reason, passed) from None
 
     def _sourced(self, name: str) -> Any:
         value = self.source(name)
+        if value is not None and value.is_pointer:
+            return value
         row = value.row() if value is not None and value.is_scalar else None
         return value if row is None else row
 
@@ -415,6 +435,11 @@ class Names:
         if not 0 <= offset <= end <= data.size:
             raise ArgumentError(f"{name}: it has {data.size} bytes")
         return typed(data[offset:end], chosen)
+
+
+def _points_to_structures(variable: SourceVariable) -> bool:
+    target = variable.type.target
+    return target is not None and target.type.kind is Kind.STRUCT
 
 
 def _is_flat(geometry: Mapping[str, Any]) -> bool:

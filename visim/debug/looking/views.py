@@ -19,10 +19,14 @@ _ROW = 8
 _MOST = 64
 OFF = "."
 """What stands for the value of a channel that is off."""
+LOST = "?"
+"""What stands for the value that a pointer does not lead to."""
 
 
 def show_number(value: Any, form: str = "") -> str:
     """Return one value; `form` is x (hexadecimal), b (binary), d, f or empty."""
+    if value is np.ma.masked:
+        return LOST
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if form in {"x", "b"}:
@@ -132,6 +136,8 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value.all()]
     if isinstance(value, dict):
         return {key: plain(one) for key, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, np.ma.MaskedArray):
+        return plain(cast("Any", value).astype(object).filled(LOST))
     if isinstance(value, np.ndarray):
         return plain(cast("NDArray[Any]", value).tolist())
     if isinstance(value, np.generic):

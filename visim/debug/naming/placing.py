@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,13 @@ _FRAME_POINTER_BITS = (128, 64)
 """Where the frame pointer is in the last register, by the convention of stack calls."""
 _LAST_REGISTER = 31
 """The lower bits of the last register's number: there are 32, 64, 96, 128 ... registers."""
-_LOCAL_BITS = 28
+LOCAL_BITS = 28
+_HALF = 16
+_TOO_LARGE = "the compiler's description of its place is larger than its register"
 _ADDRESS, _IMPLICIT = 0x03, 0x9E
 _STACK_VALUE, _BIT_PIECE, _REGS = b"\x9f", 0x9D, range(0x50, 0x70)
+_OF_ONE_CHANNEL = bytes.fromhex("0e000000000000000a")
+"""With what ocloc 22.43 marks addresses of local memory, which it describes for channel 0 alone."""
 _POINTER_BITS, _OFFSET_BYTES = 64, 4
 ENDED = "it has no value at this instruction"
 NO_NOTES = (
@@ -79,6 +84,8 @@ class Registers:
         self._short: General | None = None
         self._vector_bits = 0
         self._end: int | None = None
+        self._asked = 0
+        self._owners: dict[int, list[General]] = {}
 
     def variable(self, register: int, byte: int) -> tuple[General, int]:
         """Return which vISA variable has a byte of a register here, and where in it that is."""
@@ -113,12 +120,14 @@ class Registers:
     def register_bytes(self, number: int, bit: int, bits: int) -> bytes:
         """Return bytes from a bit of a register on, which may go on in the next registers."""
         general, inside = self.variable(number, bit // 8)
+        self._owners.setdefault(self._asked, []).append(general)
+        self._asked += 1
         if not self._lane and self._is_short(general, bits):
             self._short = general
             return self.bytes_of(general)[:_OFFSET_BYTES].tobytes()
         data = self.bytes_of(general)[inside : inside + bits // 8]
         if 8 * len(data) < bits:
-            raise Unplaced("the compiler's description of its place is larger than its register")
+            raise Unplaced(_TOO_LARGE)
         return data.tobytes()
 
     def _is_short(self, general: General, bits: int) -> bool:
@@ -136,7 +145,7 @@ class Registers:
 
     def _load(self, address: int, size: int, *, is_local: bool) -> NDArray[np.uint8]:
         if is_local:
-            return self._local(address & (1 << _LOCAL_BITS) - 1, size)
+            return self._local(address & (1 << LOCAL_BITS) - 1, size)
         return (self._flat if self._short is None else self._scratch)(address, size)
 
     def read(self, variable: SourceVariable, code: bytes, end: int | None = None) -> SourceValue:
@@ -156,13 +165,15 @@ class Registers:
             raise Unplaced(f"its type, {variable.type.name}, has no size")
         octets = np.zeros((width, size), np.uint8)
         known, spots = np.zeros(size, np.bool_), Spots.nowhere(width, size)
-        self._short, self._end = None, end
+        self._short, self._end, self._owners = None, end, {}
         is_vector = variable.type.kind is Kind.ARRAY and variable.type.count > 1
         self._vector_bits = 8 * size if is_vector else 0
+        if variable.type.kind is Kind.POINTER and _OF_ONE_CHANNEL in code:
+            raise Unplaced("the compiler describes where it points to for one channel only")
         if end is not None and not _reads_registers(code):
             raise Unplaced(ENDED)
         for lane in range(width):
-            self._lane = lane
+            self._lane, self._asked = lane, 0
             try:
                 pieces = pieces_of(code, lane, self)
             except _Whole as whole:
@@ -170,6 +181,11 @@ class Registers:
             self._fill(octets[lane], known, spots, pieces, variable)
         if not known.any():
             raise Unplaced("optimised away")
+        if any(_is_cut(one, width) for one in self._owners.values()):
+            raise Unplaced(_TOO_LARGE)
+        target = variable.type.target
+        if target is not None and target.is_local and self._owners and octets[:, 4:].any():
+            raise Unplaced(_TOO_LARGE)  # such pointers have 32 bits in registers
         return SourceValue(variable.type, octets, known, spots)
 
     def _fill(
@@ -214,7 +230,7 @@ class Registers:
         if origin.address is None:
             return None
         if is_local and piece.value is None:
-            return Spot(SLM, origin.address & (1 << _LOCAL_BITS) - 1, size)
+            return Spot(SLM, origin.address & (1 << LOCAL_BITS) - 1, size)
         return Spot(HOST if self._short is None else SCRATCH, origin.address, size)
 
     def _offset(self, general: General) -> int:
@@ -242,6 +258,16 @@ class Registers:
         return SourceValue(variable.type, octets, np.ones(size, np.bool_), spots)
 
 
+def _is_cut(owners: list[General], width: int) -> bool:
+    """Whether channels that are side by side have their values in different vISA variables.
+
+    Compilers make at most two of the variables of 32 channels. Shorter ones come of descriptions
+    with more bytes for a channel than the variable has (ocloc 22.43: 16-bit ids, local pointers).
+    """
+    runs = [len(list(run)) for _, run in groupby(owners, key=id)]
+    return len(owners) == width and min(runs) < min(_HALF, width)
+
+
 def _reads_registers(code: bytes) -> bool:
     """Whether an expression begins with a register or a channel's number: it is no constant."""
     return not (code and code[0] in {_ADDRESS, _IMPLICIT})
@@ -252,4 +278,4 @@ def in_memory(code: bytes) -> bool:
     return not code.endswith(_STACK_VALUE) and _BIT_PIECE not in code[-4:] and code[0] not in _REGS
 
 
-__all__ = ["ENDED", "FRAME_POINTER", "NO_NOTES", "Registers", "in_memory"]
+__all__ = ["ENDED", "FRAME_POINTER", "LOCAL_BITS", "NO_NOTES", "Load", "Registers", "in_memory"]

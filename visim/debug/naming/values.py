@@ -21,6 +21,7 @@ _COMPONENTS = {
 }
 """How OpenCL C names the components of a vector (6.1.7)."""
 _SCALARS = {Kind.SIGNED: "i", Kind.UNSIGNED: "u", Kind.FLOAT: "f", Kind.POINTER: "u"}
+_numpy: Any = np
 _SIZES = {"i": {1, 2, 4, 8}, "u": {1, 2, 4, 8}, "f": {2, 4, 8}}
 
 
@@ -93,15 +94,22 @@ class SourceValue:
         octets: its bytes [channel, byte]; those that are not known are 0.
         known: which of them are known.
         spots: where they are.
+        lost: the channels in which a pointer led nowhere; None: it did not, or there was none.
     """
 
     def __init__(
-        self, kind: SourceType, octets: NDArray[np.uint8], known: NDArray[np.bool_], spots: Spots
+        self,
+        kind: SourceType,
+        octets: NDArray[np.uint8],
+        known: NDArray[np.bool_],
+        spots: Spots,
+        lost: NDArray[np.bool_] | None = None,
     ) -> None:
         self.type = kind
         self.octets = octets
         self.known = known
         self.spots = spots
+        self.lost = lost
 
     @property
     def width(self) -> int:
@@ -118,8 +126,22 @@ class SourceValue:
         """Whether it is one number in each channel."""
         return not self.type.members and self.type.kind is not Kind.ARRAY
 
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is a pointer to what has a size."""
+        return self.type.target is not None and self.type.target.type.size > 0
+
     def row(self) -> NDArray[Any] | None:
-        """Return the number of each channel; None if it is no number, or not known."""
+        """Return the number of each channel; None if it is no number, or not known.
+
+        Where a pointer led nowhere, it is masked.
+        """
+        found = self._row()
+        if found is None or self.lost is None or not self.lost.any():
+            return found
+        return _numpy.ma.masked_array(found, mask=self.lost)
+
+    def _row(self) -> NDArray[Any] | None:
         letter = "b" if self.type.kind is Kind.BOOLEAN else _SCALARS.get(self.type.kind)
         if letter is None or not self.is_known or not self.octets.shape[1]:
             return None
@@ -143,7 +165,8 @@ class SourceValue:
         parts = [self.element(n).array() for n in range(self.type.count)]
         if any(isinstance(one, SourceValue) for one in parts):
             return self
-        return np.stack(parts)
+        masked = any(isinstance(one, np.ma.MaskedArray) for one in parts)
+        return _numpy.ma.stack(parts) if masked else np.stack(parts)
 
     def element(self, number: int) -> SourceValue:
         """Return an element of an array; IndexError if it has no such."""
@@ -163,7 +186,8 @@ class SourceValue:
     def _part(self, kind: SourceType, offset: int) -> SourceValue:
         end = offset + kind.size
         spots = self.spots.part(offset, end)
-        return SourceValue(kind, self.octets[:, offset:end], self.known[offset:end], spots)
+        octets, known = self.octets[:, offset:end], self.known[offset:end]
+        return SourceValue(kind, octets, known, spots, self.lost)
 
     def parts(self) -> list[tuple[str, SourceValue]]:
         """Return members and elements with what is written behind the name to reach them."""
@@ -179,10 +203,14 @@ class SourceValue:
             return {name[1:]: part.of(lane) for name, part in self.parts()}
         if self.type.kind is Kind.ARRAY:
             return [part.of(lane) for _, part in self.parts()]
-        row = self.row()
-        if row is None:
+        row = self._row()
+        if row is None or self.is_lost(lane):
             return "?"
         return row[lane].item()
+
+    def is_lost(self, lane: int) -> bool:
+        """Whether a pointer led nowhere in a channel."""
+        return self.lost is not None and bool(self.lost[lane])
 
     def all(self) -> list[Any]:
         """Return the values of all channels as JSON has them."""
@@ -197,8 +225,8 @@ class SourceValue:
             shown = [part.text(lane) for _, part in self.parts()[:_MOST]]
             more = ["..."] if self.type.count > _MOST else []
             return f"{{{', '.join([*shown, *more])}}}"
-        row = self.row()
-        if row is None:
+        row = self._row()
+        if row is None or self.is_lost(lane):
             return "?"
         value = row[lane].item()
         if self.type.kind is Kind.POINTER:
