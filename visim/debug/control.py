@@ -334,15 +334,20 @@ class Control:
         """Go to the end of the group before one; return the moment after its last instruction."""
         if group == 0:
             return None
-        timeline = self._timeline
-        timeline.go_to(Moment(group - 1, 0))
-        last = [0]
+        timeline, end = self._timeline, Moment(group, 0)
+        near = timeline.checkpoint_before(end)
+        if near is None or near.group < group - 1:
+            timeline.go_to(Moment(group - 1, 0))
+            timeline.run(None, lambda: False, end)  # leaves checkpoints
+            near = timeline.checkpoint_before(end)
+        timeline.go_to(max(near or end, Moment(group - 1, 0)))
+        last = [timeline.moment.tick]
 
         def look() -> bool:
             last[0] = timeline.moment.tick
             return False
 
-        timeline.run(None, look, Moment(group, 0), singly=True)
+        timeline.run(None, look, end, singly=True)
         return Moment(group - 1, last[0] + 1)
 
     def back_line(self, focus: Focus) -> Stop:
