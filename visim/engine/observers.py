@@ -134,6 +134,22 @@ class Observer:
     watches_only: ClassVar[bool] = False
     sees_prefetches: ClassVar[bool] = False
 
+    def choice(self, groups: int, row: int) -> Sequence[range] | None:
+        """Return which groups are watched, None for all: the others run as if nobody watched.
+
+        A launch with no other observer asks when its first group has ended, which is watched in
+        any case. Launches that print, or whose groups are shuffled or are not all alike, do not
+        ask.
+
+        Args:
+            groups: how many groups there are, numbered in the order in which they run.
+            row: how many of them are in a row.
+
+        Returns:
+            Ranges in order that have nothing in common.
+        """
+        return None
+
     def __init_subclass__(cls) -> None:
         """Refuse methods that look like events and are none: nothing would ever call them."""
         super().__init_subclass__()

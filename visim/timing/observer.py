@@ -112,6 +112,10 @@ class Timing(Observer):
             self._traces.begin_group(group.memory)
         self._result = None
 
+    def choice(self, groups: int, row: int) -> Sequence[range] | None:
+        """Return which groups of a large launch are watched, if it is to be sampled."""
+        return None if self._sampler is None else self._sampler.choose(groups, row)
+
     def thread_end(self, path: ThreadPath) -> None:
         """Note the way of a thread."""
         if self._sampler is not None:
@@ -200,7 +204,9 @@ class Timing(Observer):
         part, parts = part_of(self.machine)
         registers = self._registers or registers_of(group.kernel)
         one = Work((), (), (), (group.threads,), group.slm_bytes, registers=registers)
-        room = occupancy(part, one, has_barriers=group.threads > 1)
+        program = legalise(group.kernel, replace(part, native=replace(part.native, grfs=registers)))
+        has_barriers = any(item.effect for item in program.instructions)
+        room = occupancy(part, one, has_barriers=has_barriers)
         domains = max(1, part.number("eus") // part.number("cores_per_subslice"))
         return Sampler(min(room.limits.values()) * domains, parts)
 

@@ -12,6 +12,7 @@ stated is how much they differ within their clusters, and what was measured of p
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import deque
@@ -38,6 +39,10 @@ _PARTS = 10
 _ALIKE = 0.1
 """Stretches are of one cluster if their vectors differ by less than this part."""
 _MOST_CLUSTERS = 24
+_LARGE = 200
+"""A launch of so many stretches runs unwatched but for some, which are chosen before."""
+_WATCHED = 32
+"""Stretches that then stand for all, one somewhere in each of so many parts of the launch."""
 _RECENT = 64
 """Stretches that are remembered: a row of groups may be so long."""
 _CONFIDENCE = 1.96
@@ -72,10 +77,14 @@ class _Stretch:
 
 @dataclass(slots=True)
 class _Cluster:
-    """Stretches that are alike: the first one's vector, how many, and those that are kept."""
+    """Stretches that are alike: the first one's vector, how many, and those that are kept.
+
+    So many stand for all that were not `seen`, too.
+    """
 
     vector: _Vector
-    count: int = 0
+    count: float = 0
+    seen: int = 0
     kept: list[list[_Stretch]] = field(default_factory=list["list[_Stretch]"])
     """Each behind those before it that bring lines which it uses, too."""
 
@@ -130,7 +139,11 @@ class Sampler:
         self._recent: deque[_Stretch] = deque(maxlen=_RECENT)
         self._row = 1
         self._now = _Stretch(0)
+        self._stands_for: dict[int, float] = {}
+        self._next: deque[int] = deque()
+        self._awaited = 0
         self.groups = 0
+        self.watched = 0
 
     def begin_group(self, place: tuple[int, int], memory: Sequence[tuple[int, int]] = ()) -> None:
         """Begin a group."""
@@ -138,7 +151,32 @@ class Sampler:
             self._end_stretch()
         self._now.groups.append(_Group(place, memory))
         self._row = max(self._row, place[0] + 1)
-        self.groups += 1
+        if self._awaited:
+            self._awaited -= 1
+        else:
+            self.groups += 1
+
+    def choose(self, groups: int, row: int) -> Sequence[range] | None:
+        """Choose stretches of a launch whose first group was seen; None: all are to be seen.
+
+        Args:
+            groups: how many groups it has.
+            row: how many of them are in a row.
+        """
+        inner = -(-groups // self._size) - 3
+        if inner < _LARGE or self.groups != 1:
+            return None
+        self._row = row
+        edges = [1 + part * inner // _WATCHED for part in range(_WATCHED + 1)]
+        chosen = [self._random.randrange(*ends) for ends in itertools.pairwise(edges)]
+        before = [one for number in chosen for one in self._before(number) if one > 0]
+        self._stands_for = dict.fromkeys([0, *before, inner + 1, inner + 2], 0.0)
+        self._stands_for |= dict.fromkeys(chosen, inner / _WATCHED)
+        order = sorted(self._stands_for)
+        found = [range(one * self._size, min(groups, (one + 1) * self._size)) for one in order]
+        self._next, self._awaited = deque(order[1:]), sum(map(len, found)) - 1
+        self._all, self.watched, self.groups = None, _WATCHED, groups
+        return found
 
     def add_path(self, path: ThreadPath) -> None:
         """Add the way of a thread."""
@@ -149,7 +187,8 @@ class Sampler:
         self._now.groups[-1].accesses.append(accesses)
 
     def _end_stretch(self) -> None:
-        done, self._now = self._now, _Stretch(self._now.number + 1)
+        number = self._next.popleft() if self._next else self._now.number + 1
+        done, self._now = self._now, _Stretch(number)
         if self._all is not None:
             self._all.append(done)
             if len(self._all) > WAVES * self._parts:
@@ -166,21 +205,28 @@ class Sampler:
         if self._first is None:
             self._first = stretch
             return
+        stands_for = self._stands_for.get(stretch.number, 1.0)
+        if not stands_for:
+            return
         stretch.vector = self._vector(stretch)
         cluster = self._cluster(stretch.vector)
-        cluster.count += 1
+        cluster.count += stands_for
+        cluster.seen += 1
         if len(cluster.kept) < KEPT:
             cluster.kept.append([*before, stretch])
             return
-        place = self._random.randrange(cluster.count)
+        place = self._random.randrange(cluster.seen)
         if place < KEPT:
             cluster.kept[place] = [*before, stretch]
 
     def _neighbours(self, stretch: _Stretch) -> list[_Stretch]:
         """Return the stretch before one, and those with the groups of the row of groups before."""
-        row = -(-self._row // self._size)
-        wanted = {stretch.number - 1, stretch.number - row, stretch.number - row + 1}
+        wanted = self._before(stretch.number)
         return [one for one in self._recent if one.number in wanted]
+
+    def _before(self, number: int) -> set[int]:
+        row = -(-self._row // self._size)
+        return {number - 1, number - row, number - row + 1} - {number}
 
     def _cluster(self, vector: _Vector) -> _Cluster:
         """Return the cluster that is most alike; a new one where none is alike."""
@@ -192,9 +238,12 @@ class Sampler:
 
     def _vector(self, stretch: _Stretch) -> _Vector:
         counts: _Vector = []
+        ways: dict[tuple[int, bytes], tuple[int, ThreadPath]] = {}
         for path in (path for group in stretch.groups for path in group.paths):
-            table = self._table(path.places)
-            found = np.bincount(path.blocks, minlength=len(path.places))
+            key = self._table(path.places), path.blocks.tobytes()
+            ways[key] = ways.get(key, (0, path))[0] + 1, path
+        for (table, _), (times, path) in ways.items():
+            found = times * np.bincount(path.blocks, minlength=len(path.places))
             while len(counts) <= table:
                 counts.append(np.zeros(0))
             counts[table] = _sum(counts[table], found * self._weight(table, path.places))
@@ -249,7 +298,9 @@ class Sampler:
         counts = [one.count for one in self._clusters]
         paths, traces = self._joined(order)
         sizes = [len(one.groups) for one in order]
-        return Chosen(paths, traces, sizes, clusters, counts, self._parts, self.groups)
+        return Chosen(
+            paths, traces, sizes, clusters, counts, self._parts, self.groups, self.watched
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,15 +309,17 @@ class Chosen:
 
     `clusters` says of which cluster each stretch is a sample, -1 for the first, the last and those
     that only go before; `counts` are the stretches of each cluster, `groups` those of the launch.
+    Where only some stretches were `watched`, the counts are what these stand for.
     """
 
     paths: Paths
     traces: Traces
     sizes: Sequence[int]
     clusters: Sequence[int]
-    counts: Sequence[int]
+    counts: Sequence[float]
     parts: int
     groups: int
+    watched: int = 0
 
     @property
     def random(self) -> list[int]:
@@ -280,39 +333,52 @@ class Chosen:
 
     def estimate(self, result: TimingResult) -> Sample:
         """Return what the launch takes, by what its sample takes on a part of the machine."""
-        begins = self._begins(result)
-        took = [
-            end - begin for begin, end in zip(begins, [*begins[1:], result.cycles], strict=True)
-        ]
+        took = self._took(result)
         waves = sum(self.counts) / self.parts
         inside = max(0.0, waves - 1) / max(1, sum(self.counts))
         total, variance = float(took[0] + took[-1]), 0.0
+        means: list[float] = []
         for cluster, count in enumerate(self.counts):
             found = [time for time, one in zip(took, self.clusters, strict=True) if one == cluster]
             mean, many = sum(found) / len(found), count * inside
+            means.append(mean)
             total += many * mean
             spread = _spread(found, mean) if len(found) > 1 else _UNKNOWN_SPREAD * mean
             left = max(0.0, 1 - len(found) / count)
             variance += (many * spread) ** 2 / len(found) * left
+        variance += self._unseen(means, inside)
         spread = _CONFIDENCE * math.sqrt(variance) / total if total else 0.0
         error = math.hypot(spread, _OF_PARTS)
         timed = sum(self.sizes)
         return Sample(round(total), error, timed, self.groups, len(self.counts), self.parts)
 
-    def _begins(self, result: TimingResult) -> list[int]:
-        """Return when each stretch's first group starts, the first one at 0."""
+    def _unseen(self, means: Sequence[float], inside: float) -> float:
+        """Return the variance of the whole because stretches that ran unwatched are a guess."""
+        if not self.watched:
+            return 0.0
+        total = sum(self.counts)
+        pairs = list(zip(self.counts, means, strict=True))
+        middle = sum(count * mean for count, mean in pairs) / total
+        apart = sum(count * (mean - middle) ** 2 for count, mean in pairs) / total
+        return (total * inside) ** 2 * apart / self.watched
+
+    def _took(self, result: TimingResult) -> list[float]:
+        """Return how long after each stretch the next one starts, the last one ends.
+
+        A stretch starts when its groups do in the mean, as those before it make room for them; the
+        first one at 0.
+        """
         starts: dict[int, int] = {}
         for span in result.spans:
             starts[span.group] = min(starts.get(span.group, span.begin), span.begin)
-        found: list[int] = []
-        first = 0
-        for size in self.sizes:
-            found.append(max(starts.get(first, 0), found[-1] if found else 0))
-            first += size
-        return found
+        groups = [starts[group] for group in sorted(starts)]
+        edges = itertools.pairwise(itertools.accumulate(self.sizes, initial=0))
+        means = [sum(groups[a:b]) / (b - a) for a, b in edges]
+        ends = [*means[1:], float(result.cycles)]
+        return [b - a for a, b in zip([0.0, *means[1:]], ends, strict=True)]
 
 
-def _spread(values: Sequence[int], mean: float) -> float:
+def _spread(values: Sequence[float], mean: float) -> float:
     return math.sqrt(sum((one - mean) ** 2 for one in values) / (len(values) - 1))
 
 

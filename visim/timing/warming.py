@@ -23,8 +23,6 @@ from visim.timing.machine import Machine
 from visim.timing.model import CacheContent
 from visim.timing.traces import LINE_BYTES
 
-_ROOM = 0.8
-"""Of an L3 so much holds lines that come again: the rest passes through."""
 _LEAST, _MOST_PAIRS = 3, 12
 """Stretches that are needed for an estimate, and pairs and threes of them that are looked at."""
 _FOREIGN = 1 << 61
@@ -110,12 +108,12 @@ def before_of(
     if len(random) < _LEAST or not whole.number("l3_bytes"):
         return part, None
     found = footprint_of(random)
-    room = _ROOM * whole.number("l3_bytes") / LINE_BYTES
+    room = whole.number("l3_bytes") / LINE_BYTES
     known = np.unique(np.concatenate(stretches))
     again = 0.0
     if found.shared:
         seldom = found.shared / (found.common * count)
-        again = found.common / found.size * min(1.0, room / found.shared) * max(0.0, 1 - seldom)
+        again = found.common / found.size * max(0.0, held(found, room, count) - seldom)
     mixed = (known.astype(np.uint64) * _MIX) >> np.uint64(32)
     kept = known[mixed < np.uint64(int(again * (1 << 32)))]
     larger = part.with_facts({"l3_bytes": whole.number("l3_bytes")})
@@ -123,15 +121,39 @@ def before_of(
     return larger, _content(larger, kept, changed if is_full else None)
 
 
+def held(found: Footprint, room: float, count: float) -> float:
+    """Return the part of the shared lines that an L3 with room for so many lines holds.
+
+    Of lines that are replaced when they were not used for longest, those are there that came in
+    as many stretches as fill it (Che's approximation: Che, Tung and Wang, 2002). Stretches bring
+    their own lines, too.
+
+    Args:
+        found: what stretches touch; they have shared lines.
+        room: the lines that the L3 has room for.
+        count: how many stretches the launch has.
+    """
+
+    def lines_after(stretches: float) -> float:
+        came = 1 - math.exp(-found.common * stretches / found.shared)
+        return found.shared * came + (found.size - found.common) * stretches
+
+    low, high = 0.0, count
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if lines_after(middle) < room else (low, middle)
+    return 1 - math.exp(-found.common * high / found.shared)
+
+
 def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheContent:
     """Return an L3 that holds some lines; with `changed` the rest is full of others."""
     ways = machine.number("l3_ways")
     sets = machine.number("l3_bytes") // LINE_BYTES // ways
-    held = np.full((sets, ways), -1, np.int64)
+    lines_at = np.full((sets, ways), -1, np.int64)
     dirty = np.zeros((sets, ways), np.int64)
     if changed is not None:
         numbers = np.arange(sets * ways, dtype=np.int64).reshape(sets, ways)
-        held[:] = _FOREIGN + numbers
+        lines_at[:] = _FOREIGN + numbers
         dirty[:] = ((numbers.astype(np.uint64) * _MIX) >> np.uint64(32)) < np.uint64(
             int(changed * (1 << 32))
         )
@@ -140,9 +162,11 @@ def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheCon
     first = np.searchsorted(places[order], places[order])
     rank = np.arange(order.size) - first
     fits = rank < ways
-    at = places[order][fits], rank[fits]
-    held[at], dirty[at] = lines[order][fits], 0
-    return CacheContent(held.reshape(-1).tolist(), dirty.reshape(-1).tolist())
+    # Places of a set are given up one after another: where they begin says how old lines are.
+    turn = (places[order].astype(np.uint64) * _MIX) >> np.uint64(40)
+    at = places[order][fits], ((rank + turn.astype(np.int64)) % ways)[fits]
+    lines_at[at], dirty[at] = lines[order][fits], 0
+    return CacheContent(lines_at.reshape(-1).tolist(), dirty.reshape(-1).tolist())
 
 
-__all__ = ["Footprint", "before_of", "footprint_of", "lines_of"]
+__all__ = ["Footprint", "before_of", "footprint_of", "held", "lines_of"]

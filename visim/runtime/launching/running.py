@@ -13,6 +13,7 @@ from time import perf_counter
 
 from visim.engine.base import Executable, Exit, Lookout, RunOptions
 from visim.engine.faults import CANCELLED
+from visim.engine.observers import Observer
 from visim.errors import Fault
 from visim.runtime.payload.threads import LaunchPlan, Part
 from visim.runtime.printf.records import BadRecord, PrintedText, PrintfBuffer, Receiver
@@ -96,7 +97,8 @@ def run_plan(
     dropped = surfaces.dropped
     parts, began = plan.parts, perf_counter()
     part = parts[0]
-    at_once = printed is None and options.stop is None and not options.seed
+    may_choose = _chooser(options) is not None
+    at_once = printed is None and options.stop is None and not options.seed and not may_choose
     if at_once and len(parts) == 1 and part.waves is None:
         dispatch = part.dispatch
         total = executable.run(range(dispatch.group_count), dispatch, part.machine, options)
@@ -149,28 +151,31 @@ class _Run:
         for part in plan.parts:
             for order in part.orders:
                 groups = self._shuffled(order) if options.seed else order
-                if at_once:
-                    yield self._executable.run(groups, part.dispatch, part.machine, options)
-                else:
-                    yield from self._in_pieces(part, groups)
+                may_choose = self._printed is None and not options.seed and len(plan.parts) == 1
+                chosen = _chosen(part, groups, options) if may_choose else ((groups, options),)
+                for some, watched in chosen:
+                    if at_once:
+                        yield self._executable.run(some, part.dispatch, part.machine, watched)
+                    else:
+                        yield from self._in_pieces(part, some, watched)
 
     def _shuffled(self, order: Sequence[int]) -> Sequence[int]:
         shuffled = list(order)
         random.Random(operator.index(self._options.seed)).shuffle(shuffled)
         return shuffled
 
-    def _in_pieces(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:
+    def _in_pieces(self, part: Part, order: Sequence[int], options: RunOptions) -> Iterator[Exit]:
         """Run groups some at a time, to look in between what they print and whether to stop."""
         start, most = 0, _GROUPS_BETWEEN_LOOKS
         step = 1 if self._printed is not None else len(order)
         while start < len(order):
-            if self._options.stop is not None:
-                if self._options.stop.is_set():
+            if options.stop is not None:
+                if options.stop.is_set():
                     yield Exit(stopped=_between_groups(part, order[start]))
                     return
                 step = most if self._printed is None else min(step, most)
             groups, began = order[start : start + step], perf_counter()
-            found = self._executable.run(groups, part.dispatch, part.machine, self._options)
+            found = self._executable.run(groups, part.dispatch, part.machine, options)
             start += step
             if perf_counter() - began < _QUICK_S:
                 most *= 2
@@ -193,6 +198,36 @@ class _Run:
         if not self._most_printed:
             return 2 * groups
         return max(1, min(2 * groups, int(printed.capacity * _FILLED_AT_MOST / self._most_printed)))
+
+
+def _chooser(options: RunOptions) -> Observer | None:
+    """Return the only observer, if it is one that chooses groups."""
+    if len(options.observers) != 1:
+        return None
+    only = options.observers[0]
+    return None if type(only).choice is Observer.choice else only
+
+
+def _chosen(
+    part: Part, order: Sequence[int], options: RunOptions
+) -> Iterator[tuple[Sequence[int], RunOptions]]:
+    """Yield all groups in order, each with the observer only if that wants to watch it."""
+    chooser = _chooser(options)
+    if chooser is None or not isinstance(order, range) or part.waves is not None:
+        yield order, options
+        return
+    yield order[:1], options
+    row = part.dispatch.group_id(order[-1])[0] + 1
+    chosen = chooser.choice(len(order), row)
+    done, alone = 1, replace(options, observers=())
+    for one in (range(len(order)),) if chosen is None else chosen:
+        if one.start > done:
+            yield order[done : one.start], alone
+        if one.stop > max(done, one.start):
+            yield order[max(done, one.start) : one.stop], options
+        done = max(done, one.stop)
+    if done < len(order):
+        yield order[done:], alone
 
 
 def _between_groups(part: Part, group: int) -> Fault:
