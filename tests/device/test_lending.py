@@ -1,11 +1,12 @@
 """Memory of a program that kernels have: what either writes reaches the other, and nothing else."""
 
+import mmap
 import os
 
 import numpy as np
 import pytest
 
-from visim.device.hostmemory import Bytes, ProgramMemory
+from visim.device.hostmemory import PAGE, Bytes, ProgramMemory
 from visim.device.lending import Loan
 
 
@@ -54,3 +55,35 @@ def test_what_is_unmapped_under_a_kernel_is_handed_over_once(own: Bytes) -> None
     copy[2] = 2
     loan.give_back()
     assert (own[1], own[2]) == (1, 0)
+
+
+class _Counting(ProgramMemory):
+    """This process' memory, which counts what is read of it."""
+
+    def __init__(self) -> None:
+        super().__init__(os.getpid())
+        self.bytes_read = 0
+
+    def read(self, address: int, into: Bytes) -> None:
+        self.bytes_read += into.size
+        super().read(address, into)
+
+
+def test_pages_that_nobody_has_used_are_left_alone() -> None:
+    own, copy = (np.frombuffer(mmap.mmap(-1, 1024 * PAGE), np.uint8) for _ in range(2))
+    program = _Counting()
+    loan = Loan(program, int(own.ctypes.data), copy)
+    own[5 * PAGE] = 1
+    loan.take()
+    assert copy[5 * PAGE] == 1
+    copy[700 * PAGE + 3] = 2  # A page that the program has never used.
+    copy[5 * PAGE] = 0
+    loan.give_back()
+    assert (own[5 * PAGE], own[700 * PAGE + 3]) == (0, 2)
+    own[700 * PAGE + 3] = 0
+    loan.take()
+    assert (copy[5 * PAGE], copy[700 * PAGE + 3]) == (0, 0)
+    loan.take()
+    loan.give_back()
+    loan.give_back()
+    assert program.bytes_read < 200 * PAGE

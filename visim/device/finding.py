@@ -21,7 +21,7 @@ from visim.binary.elf import MACHINE, MAGIC, ElfImage, Section, SectionType
 from visim.binary.extent import HEADER_BYTES, end_of_file
 from visim.binary.zeinfo import KernelInfo, read_ze_info
 from visim.device.address_space import AddressSpace, PageFault
-from visim.device.hostmemory import Bytes, ProgramMemory
+from visim.device.hostmemory import Bytes, ProgramMemory, runs
 from visim.device.kept_programs import KeptPrograms
 from visim.errors import InputError
 from visim.target import Platform
@@ -223,11 +223,14 @@ class KernelFinder:
         room = np.empty(_CHUNK + HEADER_BYTES, np.uint8)
         while start < end:
             count = min(room.size, end - start)
-            if not self._program.is_touched(start, count):
+            touched = runs(self._program.touched_pages(start, count))
+            if not touched:
                 start += _CHUNK
                 continue
+            room[:count] = 0
             try:
-                self._program.read(start, room[:count])
+                for first, last in touched:
+                    self._program.read(start + first, room[first : min(last, count)])
             except OSError:
                 return
             data = room[:count].tobytes()

@@ -22,7 +22,7 @@ _READ, _WRITE = 1, 2
 _SHARED, _PRIVATE, _FIXED, _ANONYMOUS = 1, 2, 0x10, 0x20
 _FIXED_NOREPLACE = 0x100000
 _FAILED = (1 << 64) - 1
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+PAGE = os.sysconf("SC_PAGE_SIZE")
 _PAGEMAP_ENTRY, _FIRST_STATE_BIT = 8, 62
 """Of an entry of pagemap the last two bits say that the page is swapped out, or in memory."""
 
@@ -81,6 +81,30 @@ def bytes_at(address: int, size: int) -> Bytes:
     return np.ctypeslib.as_array(raw)
 
 
+def touched_pages(process: int, start: int, size: int) -> NDArray[np.bool_]:
+    """Return for each page of a stretch of a process' memory whether it was ever used.
+
+    All were where the system does not tell.
+    """
+    first, last = start // PAGE, -(-(start + size) // PAGE)
+    entries = np.empty(last - first, np.uint64)
+    try:
+        with Path(f"/proc/{process}/pagemap").open("rb", buffering=0) as pages:
+            pages.seek(first * _PAGEMAP_ENTRY)
+            got = pages.readinto(entries.data.cast("B"))
+    except OSError:
+        got = 0
+    if got != entries.nbytes:
+        return np.ones(entries.size, np.bool_)
+    return entries >> np.uint64(_FIRST_STATE_BIT) != 0
+
+
+def runs(pages: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return where stretches of pages that are true begin and end, in bytes."""
+    edges = np.flatnonzero(np.diff(pages, prepend=False, append=False)) * PAGE
+    return [(first, end) for first, end in edges.reshape(-1, 2).tolist()]
+
+
 class ProgramMemory:
     """The memory of another process.
 
@@ -95,20 +119,13 @@ class ProgramMemory:
         """Fill an array with what stands at an address; OSError if nothing does."""
         self._move(_readv, address, into)
 
-    def is_touched(self, start: int, size: int) -> bool:
-        """Return whether any page of a stretch is in memory or swapped out.
+    def touched_pages(self, start: int, size: int) -> NDArray[np.bool_]:
+        """Return for each page of a stretch whether it is in memory or swapped out.
 
-        Reserved memory that nobody has written reads as zeros, however much there is of it. True
-        where the system does not tell.
+        Reserved memory that nobody has written reads as zeros, however much there is of it; and
+        reading it makes a page of it. All are touched where the system does not tell.
         """
-        first, last = start // _PAGE, -(-(start + size) // _PAGE)
-        try:
-            with Path(f"/proc/{self.process}/pagemap").open("rb", buffering=0) as pages:
-                pages.seek(first * _PAGEMAP_ENTRY)
-                entries = np.frombuffer(pages.read((last - first) * _PAGEMAP_ENTRY), np.uint64)
-        except OSError:
-            return True
-        return bool((entries >> np.uint64(_FIRST_STATE_BIT)).any())
+        return touched_pages(self.process, start, size)
 
     def write(self, address: int, data: Bytes) -> None:
         """Write an array's bytes to an address; OSError if nothing is there."""

@@ -55,7 +55,18 @@ def test_memory_that_is_only_reserved_is_not_touched() -> None:
     program = ProgramMemory(os.getpid())
     reserved = np.frombuffer(mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE), np.uint8)
     start = int(reserved.ctypes.data)
-    assert not program.is_touched(start, reserved.size)
+    assert not program.touched_pages(start, reserved.size).any()
     reserved[123 << 12] = 1
-    assert program.is_touched(start, reserved.size)
-    assert not program.is_touched(start, 123 << 12)
+    assert program.touched_pages(start, reserved.size).any()
+    assert not program.touched_pages(start, 123 << 12).any()
+
+
+def test_a_search_leaves_pages_that_nobody_has_used_alone() -> None:
+    reserved = np.frombuffer(mmap.mmap(-1, 64 * PAGE, flags=mmap.MAP_PRIVATE), np.uint8)
+    reserved[7 * PAGE] = 1
+    program = ProgramMemory(os.getpid())
+    with address_space() as (space, _):
+        space.map_object(BASE, PAGE, 0)
+        KernelFinder(space, program, platform("bmg")).find(BASE + 64)
+    start = int(reserved.ctypes.data)
+    assert np.flatnonzero(program.touched_pages(start, reserved.size)).tolist() == [7]
