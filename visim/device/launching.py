@@ -124,8 +124,10 @@ class Kernels:
         found = self._finder.find(bases.instruction + walk.kernel)
         if found is None:
             raise QueueError(
-                f"the kernel at 0x{bases.instruction + walk.kernel:x} is from no binary that is "
-                "in the program's memory"
+                f"the kernel at 0x{bases.instruction + walk.kernel:x} is machine code without a "
+                "binary in the program's memory, so there is no vISA to run. Libraries that write "
+                "machine code of their own, without Intel's compiler, do so: oneMKL's matrix "
+                "products and oneDNN among them"
             )
         try:
             prepared = self._prepare(found)
