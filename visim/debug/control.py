@@ -6,13 +6,14 @@ Knows the timeline and places; nothing of how users type or see it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visim.debug.engine.timeline import Moment, Timeline
 from visim.debug.looking.lines import Lines, Place
 from visim.debug.looking.stopped import Focus, Looker
 from visim.debug.places import Breakpoint, Places
 from visim.debug.watcher import Executed, Hit, Watcher
+from visim.errors import Fault
 from visim.module import SourceLine
 
 _GROUPS_AT_ONCE = 64
@@ -90,8 +91,16 @@ class Control:
             return Stop("finished", "the launch has ended")
         fault = self._timeline.fault
         if fault is not None:
-            return Stop("fault", fault.message, (), self.focus)
+            return Stop("fault", fault.message, (), self._faulting(fault))
         return None
+
+    def _faulting(self, fault: Fault) -> Focus | None:
+        """Return the channel that faults, of the thread that is about to execute something."""
+        focus = self.focus
+        if focus is None or fault.thread != focus.thread or fault.channel is None:
+            return focus
+        is_on = self._looker.active(focus) >> fault.channel & 1
+        return replace(focus, lane=fault.channel) if is_on else focus
 
     # Forwards
 

@@ -135,7 +135,10 @@ def why(session: Session, text: str) -> Reply:
     if not text.strip():
         raise ArgumentError("why what? out[7], or a variable such as sum or V57[3]")
     chain = Slicer(session).why(*asked_of(session, text))
-    return Reply(show_chain(session, text.strip(), chain), chain_data(session, chain))
+    lines = show_chain(session, text.strip(), chain)
+    if chain.nodes[0].record is None and not session.timeline.is_finished:
+        lines.append("  nothing has written it up to here; 'goto end' goes to the launch's end")
+    return Reply(lines, chain_data(session, chain))
 
 
 def who_wrote(session: Session, text: str) -> Reply:
