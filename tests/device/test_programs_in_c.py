@@ -23,9 +23,11 @@ from visim.runtime.compiling.opencl import build_zebin
 SOURCES = Path(__file__).parent / "hosts_in_c"
 DEVICES = ("bmg", "pvc", "tgllp")
 WITHOUT_IMAGES = frozenset({"pvc"})
-_LEVEL_ZERO = SOURCES / "level_zero.c"
+_LEVEL_ZERO, _PARTS = SOURCES / "level_zero.c", SOURCES / "level_zero_parts.c"
 _OPENCL = sorted(
-    one for one in SOURCES.iterdir() if one.suffix in {".c", ".cpp"} and one != _LEVEL_ZERO
+    one
+    for one in SOURCES.iterdir()
+    if one.suffix in {".c", ".cpp"} and one not in {_LEVEL_ZERO, _PARTS}
 )
 _COMPILERS = {".c": ("cc", "-std=gnu11"), ".cpp": ("c++", "-std=c++17", "-Wno-psabi")}
 
@@ -71,13 +73,13 @@ def test_a_program_in_c_is_right(program_on: tuple[Path, str], folder: Path) -> 
     assert done.returncode == 0
 
 
-def test_a_level_zero_program_in_c_is_right(
+def test_level_zero_programs_in_c_are_right(
     device: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VISIM_LIBOCLOC", current_compiler() or installed_compiler())
     libraries = find_driver(installed_driver()).folder
     loader = f"-L{libraries}", "-l:libze_loader.so.1", "-Wl,--allow-shlib-undefined"
-    program = compiled(_LEVEL_ZERO, folder, *loader)
+    program, parts = (compiled(one, folder, *loader, "-lpthread") for one in (_LEVEL_ZERO, _PARTS))
     words = [program]
     for name in ("level_zero",) if device in WITHOUT_IMAGES else ("level_zero", "pictures"):
         binary = folder / f"{name}-{device}.zebin"
@@ -89,6 +91,7 @@ def test_a_level_zero_program_in_c_is_right(
         assert module is not None
         (folder / f"{name}-{device}.spv").write_bytes(bytes(module.data))
         words += [str(folder / f"{name}-{device}.spv"), str(binary)]
-    done = visim_exec(*words, options=("--device", device))
-    assert done.stdout == "all right\n", done.stderr
-    assert done.returncode == 0
+    for one in (words, [parts, words[1]]):
+        done = visim_exec(*one, options=("--device", device))
+        assert done.stdout == "all right\n", done.stderr
+        assert done.returncode == 0
