@@ -17,6 +17,7 @@ from visim.timing.occupancy import occupancy
 from visim.timing.result import (
     CATEGORY_NAMES,
     DataCounters,
+    Left,
     LineData,
     LineTiming,
     Span,
@@ -29,10 +30,15 @@ from visim.timing.traffic import moved
 
 @dataclass(frozen=True, slots=True)
 class CacheContent:
-    """The line at each place of each set of the L3, and whether memory has an older one."""
+    """The line at each place of each set of the L3, and whether memory has an older one.
+
+    `first` and `first_dirty` are the same of first caches, empty for nothing.
+    """
 
     lines: Sequence[int]
     dirty: Sequence[int]
+    first: Sequence[int] = ()
+    first_dirty: Sequence[int] = ()
 
 
 WHOLE = (0, NEVER)
@@ -62,7 +68,7 @@ def simulate_work(
         window: of which cycles, from the first to before the last one.
         use_compiled: whether native code runs it; None decides by the number of instructions.
         static_counts: how many native instructions each way of making them gives.
-        before: what the L3 holds before, None for nothing.
+        before: what caches hold before, None for nothing.
 
     Raises:
         UnsupportedError: the machine has no instruction or message that the program needs, or no
@@ -74,6 +80,8 @@ def simulate_work(
     state = fresh_state(chip, code)
     if before is not None and state.l3_line:
         state = state._replace(l3_line=list(before.lines), l3_dirty=list(before.dirty))
+        if len(before.first) == len(state.dl1_line):
+            state = state._replace(dl1_line=list(before.first), dl1_dirty=list(before.first_dirty))
     if use_compiled is None:
         use_compiled = work.native >= WORTH_COMPILING
     if not use_compiled:
@@ -149,14 +157,16 @@ def _result(
         window=_window(chip, events, cycles),
         provenance=tuple(program.machine.provenance(used)),
         notes=tuple(_notes(program)),
-        changed=_changed(state),
+        left=_left(state),
     )
 
 
-def _changed(state: State) -> float:
-    """Return the part of the lines in the L3 that memory does not have as they are."""
+def _left(state: State) -> Left:
+    first = sum(line >= 0 for line in state.dl1_line)
     held = sum(line >= 0 for line in state.l3_line)
-    return sum(state.l3_dirty) / held if held else 0.0
+    waiting = sum(state.dl1_dirty)
+    changed = min(1.0, (sum(state.l3_dirty) + waiting) / held) if held else 0.0
+    return Left(len(state.dl1_line), waiting / first if first else 0.0, changed)
 
 
 def _data(scalar: Sequence[int]) -> DataCounters:

@@ -18,7 +18,7 @@ from visim.timing.machine import Machine, find_machine
 from visim.timing.model import WHOLE, CacheContent, cycles_of, simulate_work
 from visim.timing.occupancy import occupancy, registers_of
 from visim.timing.paths import Paths
-from visim.timing.result import TimingResult
+from visim.timing.result import Sample, TimingResult
 from visim.timing.sampling import Chosen, Sampler, part_of
 from visim.timing.traces import Traces
 from visim.timing.warming import before_of, lines_of
@@ -179,23 +179,27 @@ class Timing(Observer):
         has_traces = self._traces is not None
         self._paths, self._traces = chosen.paths, chosen.traces if has_traces else None
 
-        def timed(whole: Machine) -> TimingResult:
+        def timed(whole: Machine) -> tuple[TimingResult, Sample]:
             part, _ = part_of(whole)
             result = self._timed(part, window, ranged=False)
+            found = chosen.estimate(result)
             if self._traces is None:
-                return result
+                return result, found
             lines = lines_of(self._work(result.program), chosen.sizes)
-            part, before = before_of(
-                whole, part, lines, chosen.random, chosen.stretches, result.changed
+            part, before, filling = before_of(
+                whole, part, lines, chosen.random, chosen.stretches, result.left
             )
+            if before is None:
+                return result, found
             again = self._timed(part, window, ranged=False, before=before)
-            return again if before is not None else result
+            later = chosen.estimate(again)
+            cycles = round(filling * found.cycles + (1 - filling) * later.cycles)
+            return again, replace(later, cycles=cycles)
 
-        result = timed(target)
-        sample = chosen.estimate(result)
+        result, sample = timed(target)
         if not ranged:
             return replace(result, sample=sample)
-        ends = [chosen.estimate(timed(target.extreme(end))).cycles for end in (0, 1)]
+        ends = [timed(target.extreme(end))[1].cycles for end in (0, 1)]
         found = sample.cycles, *ends
         return replace(result, sample=sample, range=(min(found), max(found)))
 
@@ -218,7 +222,7 @@ class Timing(Observer):
         ranged: bool,
         before: CacheContent | None = None,
     ) -> TimingResult:
-        """Return what the threads that are known take on a machine whose L3 has some content."""
+        """Return what the threads that are known take on a machine whose caches hold something."""
         if self._kernel is None:
             raise ArgumentError("timing: nothing was launched with this observer")
         registers = self._registers or registers_of(self._kernel)

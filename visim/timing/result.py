@@ -149,6 +149,19 @@ class LineTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What caches hold at the end of a run: `first` lines in first caches have a place.
+
+    `first_changed` is the part of the lines there that nobody else has as they are, `changed` that
+    of the lines in the L3 that memory will have to be told of.
+    """
+
+    first: int
+    first_changed: float
+    changed: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A launch by a sample of its groups (`visim.timing.sampling`).
 
@@ -183,8 +196,7 @@ class TimingResult:
     them. `data` is what caches and memory did, None where messages have fixed latencies; `room` is
     how many threads a core can have, `range` the cycles at the ends of what is uncertain. Of a
     launch that was sampled all of this is the sample's, on a part of the machine, but for `range`;
-    what the launch takes is in `sample`. `changed` is the part of the lines in the L3 at the end
-    that memory does not have as they are.
+    what the launch takes is in `sample`. `left` is what caches hold at the end.
     """
 
     machine: Machine
@@ -211,7 +223,7 @@ class TimingResult:
     static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
     range: tuple[int, int] | None = None
     sample: Sample | None = None
-    changed: float = 0.0
+    left: Left = Left(0, 0.0, 0.0)
 
     def __repr__(self) -> str:
         return (
@@ -376,6 +388,7 @@ def _spread(values: Sequence[int]) -> dict[str, float]:
 __all__ = [
     "CATEGORY_NAMES",
     "DataCounters",
+    "Left",
     "LineData",
     "LineTiming",
     "Sample",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -21,12 +21,15 @@ from visim.timing.arrays import Work
 from visim.timing.core.memory import set_of
 from visim.timing.machine import Machine
 from visim.timing.model import CacheContent
+from visim.timing.result import Left
 from visim.timing.traces import LINE_BYTES
 
 _LEAST, _MOST_PAIRS = 3, 12
 """Stretches that are needed for an estimate, and pairs and threes of them that are looked at."""
 _FOREIGN = 1 << 61
 """Lines of other groups: no address has such a number."""
+_FOREIGN_FIRST = 1 << 60
+"""Such that first caches hold, too."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """Scatters line numbers: the golden ratio, as Knuth proposes for hashing."""
 
@@ -92,9 +95,11 @@ def before_of(
     stretches: Sequence[_Lines],
     chosen: Sequence[int],
     count: float,
-    changed: float,
-) -> tuple[Machine, CacheContent | None]:
-    """Return the part of a machine with the L3 that a sample finds, and what that holds.
+    left: Left,
+) -> tuple[Machine, CacheContent | None, float]:
+    """Return the part of a machine with the L3 that a sample finds, and what caches hold.
+
+    The last number is the part of the launch in which the L3 fills: nothing has to go from it.
 
     Args:
         whole: the machine.
@@ -102,11 +107,11 @@ def before_of(
         stretches: the lines of each stretch of the sample.
         chosen: which of these were chosen at random.
         count: how many stretches the launch has.
-        changed: the part of the lines in the L3 that memory does not have as they are.
+        left: what caches hold after a sample that found them empty.
     """
     random = [stretches[number] for number in chosen if stretches[number].size]
     if len(random) < _LEAST or not whole.number("l3_bytes"):
-        return part, None
+        return part, None, 0.0
     found = footprint_of(random)
     room = whole.number("l3_bytes") / LINE_BYTES
     known = np.unique(np.concatenate(stretches))
@@ -114,11 +119,17 @@ def before_of(
     if found.shared:
         seldom = found.shared / (found.common * count)
         again = found.common / found.size * max(0.0, held(found, room, count) - seldom)
-    mixed = (known.astype(np.uint64) * _MIX) >> np.uint64(32)
-    kept = known[mixed < np.uint64(int(again * (1 << 32)))]
+    kept = known[_some_of(known, again)]
     larger = part.with_facts({"l3_bytes": whole.number("l3_bytes")})
-    is_full = found.shared + (found.size - found.common) * count > room
-    return larger, _content(larger, kept, changed if is_full else None)
+    lines = found.shared + (found.size - found.common) * count
+    if lines <= room:
+        return larger, _content(larger, kept, None), 0.0
+    # Lines that first caches have yet to write are in the L3, too, as they were.
+    first = _FOREIGN_FIRST + np.arange(left.first, dtype=np.int64)
+    content = _content(larger, np.concatenate([kept, first]), left.changed)
+    dirty = _some_of(np.arange(left.first, dtype=np.int64), left.first_changed)
+    filling = room / lines * (1 - found.common / found.size)
+    return larger, replace(content, first=first.tolist(), first_dirty=dirty.tolist()), filling
 
 
 def held(found: Footprint, room: float, count: float) -> float:
@@ -145,6 +156,12 @@ def held(found: Footprint, room: float, count: float) -> float:
     return 1 - math.exp(-found.common * high / found.shared)
 
 
+def _some_of(numbers: _Lines, part: float) -> NDArray[np.bool_]:
+    """Return which of some numbers are chosen, so large a part of them."""
+    mixed = (numbers.astype(np.uint64) * _MIX) >> np.uint64(32)
+    return mixed < np.uint64(int(part * (1 << 32)))
+
+
 def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheContent:
     """Return an L3 that holds some lines; with `changed` the rest is full of others."""
     ways = machine.number("l3_ways")
@@ -154,9 +171,7 @@ def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheCon
     if changed is not None:
         numbers = np.arange(sets * ways, dtype=np.int64).reshape(sets, ways)
         lines_at[:] = _FOREIGN + numbers
-        dirty[:] = ((numbers.astype(np.uint64) * _MIX) >> np.uint64(32)) < np.uint64(
-            int(changed * (1 << 32))
-        )
+        dirty[:] = _some_of(numbers, changed)
     places = _sets_of(lines, sets)
     order = np.argsort(places, kind="stable")
     first = np.searchsorted(places[order], places[order])

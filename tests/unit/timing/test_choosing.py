@@ -85,3 +85,23 @@ def test_a_large_launch_is_told_by_few_groups() -> None:
     assert found.native < whole.native / 10
     assert abs(found.sample.cycles / whole.cycles - 1) < found.sample.error
     assert (sampled == out).all()
+
+
+ADD = """
+kernel void add(global float *y, global const float *x, float a) {
+    int i = get_global_id(0);
+    y[i] += a * x[i];
+}
+"""
+
+
+def test_first_caches_say_what_they_have_yet_to_write() -> None:
+    items = 1 << 17
+    timing = Timing("bmg")
+    arrays = [np.zeros(items, np.float32), np.ones(items, np.float32)]
+    kernel = built(ADD, "pvc")["add"]
+    kernel.launch([*arrays, 2.0], global_size=items, local_size=256, observers=[timing])
+    left = timing.result.left
+    assert left.first == 20 * 98304 // 64
+    assert left.first_changed == pytest.approx(0.5, abs=0.05)
+    assert left.changed == pytest.approx(0.5, abs=0.05)

@@ -162,6 +162,8 @@ RESULTS = (
     "scalar",
     "event",
     "found",
+    "dl1_line",
+    "dl1_dirty",
     "l3_line",
     "l3_dirty",
 )
