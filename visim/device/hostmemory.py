@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -89,11 +88,15 @@ def touched_pages(process: int, start: int, size: int) -> NDArray[np.bool_]:
     first, last = start // PAGE, -(-(start + size) // PAGE)
     entries = np.empty(last - first, np.uint64)
     try:
-        with Path(f"/proc/{process}/pagemap").open("rb", buffering=0) as pages:
-            pages.seek(first * _PAGEMAP_ENTRY)
-            got = pages.readinto(entries.data.cast("B"))
+        pages = os.open(f"/proc/{process}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return np.ones(entries.size, np.bool_)
+    try:
+        got = os.preadv(pages, [entries.data.cast("B")], first * _PAGEMAP_ENTRY)
     except OSError:
         got = 0
+    finally:
+        os.close(pages)
     if got != entries.nbytes:
         return np.ones(entries.size, np.bool_)
     return entries >> np.uint64(_FIRST_STATE_BIT) != 0

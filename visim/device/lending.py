@@ -50,7 +50,7 @@ class Loan:
         """
         if self._agreed is None:
             self._agreed = _zeros(self._copy.size)
-        for part in self._used():
+        for part in self._used(by_program=True):
             copy, agreed = self._copy[part], self._agreed[part]
             if not self._takers:
                 self._program.read(self._place + part.start, copy)
@@ -78,20 +78,21 @@ class Loan:
                 self._push(self._agreed)
         self._agreed, self._takers = None, 0
 
-    def _used(self) -> Iterator[slice]:
-        """Yield the stretches of pages that the program or a kernel has ever used."""
+    def _used(self, *, by_program: bool) -> Iterator[slice]:
+        """Yield the stretches of pages that a kernel, or the program, has ever used."""
         size, here = self._copy.size, int(self._copy.ctypes.data)
         if size <= _SMALL_PAGES * PAGE or (here | self._place) % PAGE:
             yield slice(0, size)
             return
         used = touched_pages(os.getpid(), here, size)
-        used |= self._program.touched_pages(self._place, size)
+        if by_program:
+            used |= self._program.touched_pages(self._place, size)
         for first, end in runs(used):
             yield slice(first, min(end, size))
 
     def _push(self, agreed: Bytes) -> None:
         """Write to the program what is not as agreed; then it is."""
-        for part in self._used():
+        for part in self._used(by_program=False):
             self._push_part(part.start, self._copy[part], agreed[part])
 
     def _push_part(self, start: int, copy: Bytes, agreed: Bytes) -> None:
