@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.opencl.building import built_by_current
 from visim.debug.fronts.commands import execute
 from visim.debug.session import Session
+from visim.errors import ArgumentError
 
 SOURCE = """\
 kernel void far(global float *out, global const float *in, int n)
@@ -37,3 +39,18 @@ def test_why_of_what_nothing_has_written_says_where_to_go() -> None:
     assert "'goto end'" in execute(found, "why out[3]").lines[-1]
     execute(found, "fault")
     assert "'goto end'" not in execute(found, "why out[3]").lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("watch outt[3]", "no variable 'outt' here; did you mean 'out'?"),
+        ("watch zzz", "no variable 'zzz' here; 'info variables' lists all"),
+        ("goto item 5000", "no work-item (5000, 0, 0); they are (0, 0, 0) to (127, 0, 0)"),
+        ("break 99", "no code at or behind line 99; the last line with code is"),
+    ],
+)
+def test_wrong_commands_bring_the_next_step(command: str, message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        execute(session(), command)
+    assert message in str(caught.value)

@@ -195,6 +195,7 @@ _PLAIN = (
     (re.compile(r"(\S+) is not in the range x>=(\d+)"), r"expected \2 or more, found \1"),
     (re.compile(r"('.*') is not one of (.*)"), r"expected one of \2, found \1"),
     (re.compile(r"File '(.*)' is a directory"), r"\1 is a folder, expected a file"),
+    (re.compile(r"File '(.*)' does not exist"), r"there is no file \1"),
     (re.compile(r"Path '(.*)' does not exist"), r"there is no file or folder \1"),
 )
 """What click says of values, and how visim says it."""

@@ -24,7 +24,7 @@ _ANYWHERE = (
 )
 _AT_ITS_BEGINNING = (
     "surfaces|samplers|platform|device|options|dependency|engine|seed|budget|timeout|workers|checks"
-    "|collect|sanitize|bounds|visa|isa_version|kernel|compiler|socket"
+    "|collect|sanitize|bounds|visa|isa_version|kernel|compiler|socket|trace-only"
 )
 _NAME = re.compile(
     rf"(?<![\w'\"./-])(?:(?P<name>{_ANYWHERE})\b(?P<value>='\w+')?(?!['\"(])"

@@ -33,6 +33,19 @@ RUN = ["run", str(EXAMPLE), "--global", "64", *GIVEN]
             "there is no visim toolchain get; there are: install, list, remove",
         ),
         (
+            [*RUN, "--trace", "t.json", "--trace-only", "grup=3"],
+            "--trace-only: expected group=N, thread=N or line=A-B, found 'grup=3'",
+        ),
+        (
+            [*RUN, "--device", "dg2"],
+            f"--device: {EXAMPLE} is for pvc, not for dg2; leave the device out, or compile for "
+            "dg2",
+        ),
+        (
+            ["check", "no/*.visaasm"],
+            "there is no file no/*.visaasm; visim check --help says what it takes",
+        ),
+        (
             ["dap", "--port", "99999"],
             "--port: expected 0 to 65535, found 99999; visim dap --help says what it takes",
         ),

@@ -115,7 +115,9 @@ def _variable(session: Session, name: str, element: int | None) -> Where:
     scope = session.looker.names(focus).scope
     found = None if scope is None else scope.find(name)
     if scope is None or found is None:
-        raise ArgumentError(f"there is no argument and no variable {name!r} here")
+        raise ArgumentError(
+            f"there is no argument and no variable {name!r} here; 'info variables' lists all"
+        )
     variable, unit = found
     start, size = scope.place(variable, unit)
     width = 4

@@ -37,6 +37,7 @@ from visim.debug.naming.pointers import at as pointer_at
 from visim.debug.naming.values import SourceValue
 from visim.engine.frames import Frame, Thread
 from visim.errors import ArgumentError
+from visim.lex import nearest
 from visim.linker.program import LinkedUnit
 
 _MOST_ELEMENTS = 1 << 20
@@ -157,7 +158,11 @@ class Looker:
         found = None if self.items is None else self.items.find(item)
         if found is None:
             what = f"there is no work-item {item}"
-            raise ArgumentError(what if self.items else f"{what}: bare kernels have threads only")
+            if self.items is None:
+                raise ArgumentError(f"{what}: bare kernels have threads only")
+            first, sizes = self.items.first, self.items.whole
+            last = tuple(one + size - 1 for one, size in zip(first, sizes, strict=True))
+            raise ArgumentError(f"{what}; they are {tuple(first)} to {last}")
         return found
 
     # Values
@@ -200,7 +205,9 @@ class Looker:
         scope = self.names(focus).scope
         found = scope.find(name) if scope is not None else None
         if scope is None or found is None:
-            raise ArgumentError(f"there is no argument and no variable {name!r} here")
+            near = nearest(name, self.names(focus).known())
+            hint = f"did you mean {near!r}?" if near else "'info variables' lists all"
+            raise ArgumentError(f"there is no argument and no variable {name!r} here; {hint}")
         return scope.place(*found)
 
     def located(

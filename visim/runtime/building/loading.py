@@ -478,7 +478,10 @@ def _one_device(name: str, found: Sequence[Platform], target: Platform | None) -
     """
     if target is not None and found and target not in found:
         listed = " or ".join(one.name for one in found)
-        raise ArgumentError(f"platform: {name} is for {listed}, not for {target.name}")
+        raise ArgumentError(
+            f"platform: {name} is for {listed}, not for {target.name}; leave the device out, or "
+            f"compile for {target.name}"
+        )
     return target or (found[0] if found else None)
 
 
