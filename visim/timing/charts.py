@@ -224,11 +224,14 @@ def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -
             'stroke="#888" stroke-width="2"',
         )
     )
-    for ridge, (x, roof) in zip(ridges, points, strict=True):
+    for ridge, roof in zip(ridges, roofs, strict=True):
         start = max(left, bottom - _log(roof.bandwidth))
         slope = [place(start, _log(roof.bandwidth) + start), place(ridge, _log(peak))]
         parts.append(_line(slope, f'stroke="{roof.colour}" stroke-width="2"'))
-        parts.append(_dot(place(x, _log(rate)), roof, rate, operations / roof.moved))
+    ordered = sorted(points, key=lambda point: point[0])
+    for number, (x, roof) in enumerate(ordered):
+        at = place(x, _log(rate))
+        parts.append(_dot(at, number, roof, rate, operations / roof.moved))
     parts += [
         _text(*place(x, bottom - 0.4), f"{2.0**x:g}", "middle") for x in range(left, right + 1, 2)
     ]
@@ -236,11 +239,13 @@ def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -
     return _svg(236, parts, "roofline")
 
 
-def _dot(place: tuple[float, float], roof: Roof, rate: float, intensity: float) -> str:
+def _dot(place: tuple[float, float], number: int, roof: Roof, rate: float, intensity: float) -> str:
+    """Return a point and what it says, on a line of its own, so that near ones can be read."""
     x, y = place
     title = f"{roof.name}: {rate:.3g} FLOP/cycle at {intensity:.3g} FLOP/byte"
     circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{roof.colour}"/>'
-    return circle + _text(x, y - 10, title, "middle")
+    anchor = "start" if x < _WIDTH / 2 else "end"
+    return circle + _text(x, y - 10 - 14 * number, title, anchor)
 
 
 def _log(value: float) -> float:
