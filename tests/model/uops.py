@@ -171,10 +171,18 @@ CHOICES: dict[str, Callable[..., int]] = {
     "fmin": floats.fmin,
     "fmax": floats.fmax,
 }
+
+
+def multiply_and_add(form: floats.Format, a: int, b: int, c: int) -> int:
+    product = floats.mul(form, a, b, floats.NEAREST_EVEN)
+    return floats.add(form, product, c, floats.NEAREST_EVEN)
+
+
 WITHOUT_MODE: dict[str, Callable[..., int]] = {
     "fneg": floats.negate,
     "fabs": floats.magnitude,
     "saturate": floats.saturate,
+    "fmuladd": multiply_and_add,
 }
 
 
@@ -182,7 +190,7 @@ def float_operation(name: str, kind: DataType, args: Sequence[int], mode: Mode) 
     """Return an operation on floats, with denormals flushed where the mode says so."""
     form = FORMATS[kind]
     if name in WITHOUT_MODE:
-        return WITHOUT_MODE[name](form, args[0])
+        return WITHOUT_MODE[name](form, *args)
     flushes = kind in mode.flushed
     operands = [floats.flush(form, arg) if flushes else arg for arg in args]
     if name in ARITHMETIC:

@@ -64,6 +64,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "popcount": lanes.popcount,
     "clz": lanes.leading_zeros,
     "reverse": lanes.reverse_bits,
+    "fmuladd": floats.muladd,
     "fmin": floats.fmin,
     "fmax": floats.fmax,
     "saturate": floats.saturate,

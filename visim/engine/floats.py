@@ -132,6 +132,11 @@ def fma(a: Floats, b: Floats, c: Floats, rounding: Rounding) -> Floats:
     return narrow(signed_zero_sum(total, product, addend, rounding), a.dtype, rounding)
 
 
+def muladd(a: Floats, b: Floats, c: Floats) -> Floats:
+    """Return `a * b + c`, the product and the sum rounded to nearest."""
+    return a * b + c
+
+
 def fmin(a: Floats, b: Floats) -> Floats:
     """Return the lesser of two numbers, or the one that is a number (page MIN_MAX).
 

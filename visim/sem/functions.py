@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from visim.sem.exactness import Exactness
 from visim.sem.expr import Expr, node, seldom
-from visim.sem.nearest import Nearest, choose, fused, nearest, polynomial
+from visim.sem.nearest import Nearest, choose, contractible, fused, nearest, polynomial
 from visim.sem.tracer import Unexecutable
 from visim.sem.uops import Role
 from visim.types import DF, HF, UD, D, DataType, F, Q
@@ -79,9 +79,9 @@ def log2(x: Nearest) -> Nearest:
 def power(x: Nearest, y: Nearest) -> Nearest:
     """Return the magnitude of x to the power of y, as exp2(y * log2(x)) in double precision."""
     magnitude = x.magnitude()
-    log = choose(magnitude < math.inf, _log2_core(magnitude), magnitude.double())
+    log = choose(magnitude < math.inf, _log2_core(magnitude, contracts=False), magnitude.double())
     log = choose(magnitude.equals(0.0), -math.inf, log)
-    return _exp2_core(_bounded(y.double() * log)).single()
+    return _exp2_core(_bounded(y.double() * log), contracts=False).single()
 
 
 def sine(x: Nearest) -> Nearest:
@@ -163,7 +163,7 @@ def _bounded(t: Nearest) -> Nearest:
     return choose(t > 200.0, 200.0, t)
 
 
-def _exp2_core(t: Nearest) -> Nearest:
+def _exp2_core(t: Nearest, *, contracts: bool = True) -> Nearest:
     """Return 2**t in DF for |t| up to 200, with a relative error below 2**-34.
 
     The sum that the power of two is made of has the biased exponent in its lowest bits; what is
@@ -180,12 +180,14 @@ def _exp2_core(t: Nearest) -> Nearest:
         float.fromhex("0x1.5d8a8613e2196p-10"),
         float.fromhex("0x1.445c83fdd9277p-13"),
         float.fromhex("0x1.fde5e8ff7098dp-17"),
+        contracts=contracts,
     )
     scale = ((whole + _BIASED).expr.bits_as(Q) << 52).bits_as(DF)
-    return (q * r + 1.0) * Nearest(scale)
+    above = contractible(q, r, 1.0) if contracts else q * r + 1.0
+    return above * Nearest(scale)
 
 
-def _log2_core(x: Nearest) -> Nearest:
+def _log2_core(x: Nearest, *, contracts: bool = True) -> Nearest:
     """Return log2 of positive finite F values in DF, with a relative error below 2**-44."""
     bits = x.double().expr.bits_as(Q)
     exponent = (bits - _SQRT_HALF_BITS) >> 52
@@ -199,8 +201,10 @@ def _log2_core(x: Nearest) -> Nearest:
         float.fromhex("0x1.a61a2ed565c94p-2"),
         float.fromhex("0x1.479554420d89bp-2"),
         float.fromhex("0x1.21b107aa3ff9dp-2"),
+        contracts=contracts,
     )
-    return s * p + nearest(exponent)
+    whole = nearest(exponent)
+    return contractible(s, p, whole) if contracts else s * p + whole
 
 
 def _reduced(x: Nearest) -> tuple[Nearest, Expr]:
@@ -226,6 +230,7 @@ def _sine_core(r: Nearest, square: Nearest) -> Nearest:
         float.fromhex("0x1.1111085d6fbd4p-7"),
         float.fromhex("-0x1.a00f74b016f9cp-13"),
         float.fromhex("0x1.6ccf709c8d200p-19"),
+        contracts=True,
     )
 
 
@@ -236,4 +241,5 @@ def _cosine_core(square: Nearest) -> Nearest:
         float.fromhex("-0x1.6c16b81c04631p-10"),
         float.fromhex("0x1.a010d596d4e92p-16"),
         float.fromhex("-0x1.241cb6402a2acp-22"),
+        contracts=True,
     )

@@ -97,6 +97,15 @@ def fused(a: Nearest, b: Nearest | float, c: Nearest | float) -> Nearest:
     return Nearest(node("ffma", a.expr.type, *(one.expr for one in values), attribute=RNE))
 
 
+def contractible(a: Nearest, b: Nearest, c: Nearest | float) -> Nearest:
+    """Return a * b + c, each rounded, for functions that are the same if it is rounded once.
+
+    Whether they are has been tried with all numbers: `tests/engine/contraction.py`.
+    """
+    added = c if isinstance(c, Nearest) else a.constant(c)
+    return Nearest(node("fmuladd", a.expr.type, a.expr, b.expr, added.expr))
+
+
 def nearest(integers: Expr) -> Nearest:
     """Return integers below 2**53 in magnitude as DF."""
     return Nearest(node("convert", DF, integers, attribute=RNE))
@@ -108,9 +117,15 @@ def choose(condition: Expr, when_true: Nearest | float, when_false: Nearest) -> 
     return Nearest(select(condition, first.expr, when_false.expr))
 
 
-def polynomial(x: Nearest, *coefficients: float) -> Nearest:
-    """Return c0 + x * (c1 + x * (...)), each product and each sum rounded."""
+def polynomial(x: Nearest, *coefficients: float, contracts: bool = False) -> Nearest:
+    """Return c0 + x * (c1 + x * (...)), each product and each sum rounded.
+
+    Args:
+        x: the variable.
+        coefficients: from the constant on.
+        contracts: whether products and sums are `contractible`.
+    """
     total = x.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        total = total * x + coefficient
+        total = contractible(total, x, coefficient) if contracts else total * x + coefficient
     return total

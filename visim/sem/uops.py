@@ -115,6 +115,8 @@ def _rows() -> tuple[Uop, ...]:
         Uop("fdiv",      g.FLOAT,   2, "quotient, rounded once"),
         Uop("fsqrt",     g.FLOAT,   1, "square root, rounded once"),
         Uop("ffma",      g.FLOAT,   3, "product and sum, rounded once"),
+        Uop("fmuladd",   g.FLOAT,   3, "product and sum, each rounded to nearest; hosts may round "
+                                       "once, as the function's result is known to be the same"),
         Uop("fneg",      g.FLOAT,   1, "sign bit inverted"),
         Uop("fabs",      g.FLOAT,   1, "sign bit cleared"),
         Uop("fmin",      g.FLOAT,   2, "smaller of two; of a number and a NaN the number"),
@@ -179,5 +181,6 @@ def total(what: str, table: Mapping[str, _T], uops: Mapping[str, Uop] = UOPS) ->
 LEAVES = {name: uop for name, uop in UOPS.items() if uop.group is Group.LEAF}
 CROSSING = frozenset(name for name, uop in UOPS.items() if uop.crosses)
 """Micro-operations of which a lane may depend on other lanes."""
-WITHOUT_MODE = frozenset({"fneg", "fabs", "saturate"})
-"""Operations on floats to which CR0 does not matter: they round nothing and keep denormals."""
+WITHOUT_MODE = frozenset({"fneg", "fabs", "saturate", "fmuladd"})
+"""Operations on floats to which CR0 does not matter: they round nothing or to nearest, and keep
+denormals."""

@@ -331,6 +331,11 @@ def test_fused_multiply_add(kind: DataType):
 
 
 @named("kind", FLOATS)
+def test_products_and_sums(kind: DataType):
+    check_in_all_modes("fmuladd", kind, [kind, kind, kind])
+
+
+@named("kind", FLOATS)
 def test_an_operation_to_nearest_ignores_the_rounding_mode(kind: DataType):
     form = model.FORMATS[kind]
     third = floats.rounded(form, floats.Fraction(3), floats.NEAREST_EVEN)

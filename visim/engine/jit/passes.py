@@ -43,6 +43,8 @@ class Pass(Enum):
              "Conditions on lanes at equal distances are computed with scalars.")
     DIVISION_LOOPS = ("division-loops", "analysis.bitwise",
                       "A loop that divides bit by bit becomes a division.")
+    CONTRACT = ("contract", "writing.operations",
+                "Products and sums in inexact functions, whose results stay the same, are fused.")
     DIVISION = ("division-idioms", "analysis.quotients",
                 "Divisions by way of floats become divisions of integers.")
     ELEMENTS = ("merge-element-writes", "analysis.elements",

@@ -277,7 +277,7 @@ RULES: dict[str, Rule] = {
     "shl": _shifted, "shr": _shifted,
     "popcount": _whole, "clz": _whole, "reverse": _moved,
     "fadd": _whole, "fsub": _whole, "fmul": _whole, "fdiv": _whole, "fsqrt": _whole,
-    "ffma": _whole, "fneg": _same, "fabs": _same, "fmin": _whole, "fmax": _whole,
+    "ffma": _whole, "fmuladd": _whole, "fneg": _same, "fabs": _same, "fmin": _whole, "fmax": _whole,
     "canonical": _whole, "saturate": _whole,
     "floor": _whole, "ceil": _whole, "trunc": _whole, "rint": _whole, "frac": _whole,
     "eq": _equal, "ne": _equal, "lt": _ordered, "le": _ordered,

@@ -234,6 +234,11 @@ def permuted_bytes() -> int:
     return 16 if "+ssse3" in features else 0
 
 
+def fuses_products() -> bool:
+    """Whether the processor rounds a product and a sum at once as fast as one of them."""
+    return not IS_X86 or "+fma" in processor().features.split(",")
+
+
 def has_byte_products() -> bool:
     """Whether the processor adds products of four bytes each at once (VNNI)."""
     return bool({"+avx512vnni", "+avxvnni"} & set(processor().features.split(",")))

@@ -460,8 +460,8 @@ _ROWS: dict[str, Transfer] = {
         _anything,
     ),
     **dict.fromkeys(
-        ("reverse", "fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma", "fneg", "fabs", "fmin",
-         "fmax", "canonical", "saturate", "floor", "ceil", "trunc", "rint", "frac", "dot"),
+        ("reverse", "fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma", "fmuladd", "fneg", "fabs",
+         "fmin", "fmax", "canonical", "saturate", "floor", "ceil", "trunc", "rint", "frac", "dot"),
         _uniform_at_most,
     ),
     "constant":  _constant,

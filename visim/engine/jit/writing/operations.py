@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from visim.engine.jit.common.native import fuses_products
 from visim.engine.jit.ir.division import DivisionWriter, is_one
 from visim.engine.jit.ir.places import check_place
 from visim.engine.jit.ir.storage import vector_bits
 from visim.engine.jit.ir.text import constant_text, scalar_type, splat, vector_type
 from visim.engine.jit.ir.weaving import Weaver
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.dots import DotWriter
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
@@ -167,6 +169,16 @@ def _rounded(values: Values, expr: Expr, args: list[str]) -> str:
     exact = expr.attribute == "rne"
     rounding = Rounding.NEAREST_EVEN if exact else values.mode.rounding
     return values.floats.arithmetic(expr.uop.name, expr.args[0].type, expr.lanes, args, rounding)
+
+
+def _muladd(values: Values, expr: Expr) -> str:
+    kind, lanes, args = expr.type, expr.lanes, _args(values, expr)
+    version = values.unit.module.version
+    if version.runs(Pass.CONTRACT) and fuses_products():
+        return values.floats.call("fma", kind, lanes, args)
+    vector = vector_type(kind, lanes)
+    product = values.text.let(f"fmul {vector} {args[0]}, {args[1]}")
+    return values.text.let(f"fadd {vector} {product}, {args[2]}")
 
 
 def _integral(values: Values, expr: Expr, args: list[str]) -> str:
@@ -330,6 +342,7 @@ _TABLE: dict[str, Lowering] = {
     "fdiv":      _in_mode(_rounded),
     "fsqrt":     _in_mode(_rounded),
     "ffma":      _in_mode(_rounded),
+    "fmuladd":   _muladd,
     "fneg":      _sign,
     "fabs":      _sign,
     "fmin":      _in_mode(_fmin),
