@@ -100,7 +100,7 @@ def fused(a: Nearest, b: Nearest | float, c: Nearest | float) -> Nearest:
 def contractible(a: Nearest, b: Nearest, c: Nearest | float) -> Nearest:
     """Return a * b + c, each rounded, for functions that are the same if it is rounded once.
 
-    Whether they are has been tried with all numbers: `tests/engine/contraction.py`.
+    Whether they are has been tried with all numbers: `tests/engine/test_contraction.py`.
     """
     added = c if isinstance(c, Nearest) else a.constant(c)
     return Nearest(node("fmuladd", a.expr.type, a.expr, b.expr, added.expr))
