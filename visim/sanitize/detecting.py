@@ -79,6 +79,8 @@ class Surroundings:
         bound: the memory of each linear surface, by binding table index.
         extents: what the arguments are of flat and of local memory.
         scratch_bytes: the scratch memory of each thread.
+        scratch_step: how much further in it the memory of each thread begins than that of the one
+            before, and that of the first one than 0.
         local_bytes: the local memory of each group.
         sizes: the work-items of the launch and of a group, None for bare kernels.
     """
@@ -91,6 +93,7 @@ class Surroundings:
     sizes: Sizes | None = None
     scratch_bytes: int = 0
     local_bytes: int = 0
+    scratch_step: int = 0
 
     def area(self, address: int) -> Area | None:
         """Return the area that holds an address."""

@@ -131,9 +131,18 @@ class Sanitizing:
         ]
         if self.reach.own_local:
             extents.append(Extent(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
-        local = plan.parts[0].dispatch.slm_bytes
+        dispatch = plan.parts[0].dispatch
+        step = dispatch.start(0, 0).scratch_base if scratch else 0
         return Surroundings(
-            self.kernel, areas, surfaces, bound, tuple(extents), sizes, scratch, local
+            self.kernel,
+            areas,
+            surfaces,
+            bound,
+            tuple(extents),
+            sizes,
+            scratch,
+            dispatch.slm_bytes,
+            step,
         )
 
 

@@ -72,13 +72,15 @@ class GroupInstrument:
         """Mark what the thread finds unwritten; the first of a group that of the group, too."""
         space = self._space
         group = word_at(space.group)
-        own, start, size, scratch = (word_at(space.marks + 8 * number) for number in range(4))
-        yield from (group, own, start, size, scratch)
+        own, start, size, scratch, step = (word_at(space.marks + 8 * number) for number in range(5))
+        yield from (group, own, start, size, scratch, step)
         is_first, zero = loaded(group).ne(word), constant(0, UQ, 1)
         local, private = (select(is_first, loaded(one), zero) for one in (own, size))
         yield Fill(constant(shadows.slm, UQ, 1), local, _UNDEFINED)
         yield Fill(loaded(start), private, _UNDEFINED)
-        of_thread = (thread_number() << SCRATCH_BITS) + shadows.scratch
+        thread = thread_number()
+        begin = (thread + 1) * loaded(step)
+        of_thread = (thread << SCRATCH_BITS) + shadows.scratch + begin
         yield Fill(of_thread, loaded(scratch), _UNDEFINED)
         yield kept(constant(space.group, UQ, 1), word)
 

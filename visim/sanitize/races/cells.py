@@ -93,16 +93,17 @@ class CellSpace:
     def _is_much(self) -> bool:
         return sum(self._reached.values()) > _MOST_KEPT
 
-    def set_marks(self, local: int, private: tuple[int, int], scratch: int) -> None:
+    def set_marks(self, local: int, private: tuple[int, int], scratch: tuple[int, int]) -> None:
         """Say which shadows each group finds as of what nothing has written.
 
         Args:
             local: bytes of local memory.
             private: where the shadow of private memory is, and its bytes.
-            scratch: bytes of the scratch memory of each thread.
+            scratch: bytes of the scratch memory of each thread, and how much further in it that
+                of each thread begins than that of the one before.
         """
         start = self.marks - self.base
-        self.bytes[start : start + 32].view(np.uint64)[:] = (local, *private, scratch)
+        self.bytes[start : start + 40].view(np.uint64)[:] = (local, *private, *scratch)
 
     def set_table(self, surfaces: Iterable[tuple[int, int]]) -> None:
         """Say where surfaces are in flat memory, by index."""

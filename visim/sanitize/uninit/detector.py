@@ -76,7 +76,8 @@ class UninitDetector:
         for start, size in self._marks.private:
             self._mark(start, size)
         for thread in range(group.threads if self._surroundings.scratch_bytes else 0):
-            start = self._space.scratch + (thread << SCRATCH_BITS)
+            begin = self._surroundings.scratch_step * (thread + 1)
+            start = self._space.scratch + (thread << SCRATCH_BITS) + begin
             self._mark(start, self._surroundings.scratch_bytes)
 
     def accesses(self, accesses: Accesses) -> None:

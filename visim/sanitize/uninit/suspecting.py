@@ -20,7 +20,8 @@ class UninitSuspects(Suspects):
         private = marks.private
         first = private[0] if private else (0, 0)
         self.is_suspicious = len(private) > 1
-        space.set_marks(surroundings.local_bytes, first, surroundings.scratch_bytes)
+        scratch = surroundings.scratch_bytes, surroundings.scratch_step
+        space.set_marks(surroundings.local_bytes, first, scratch)
 
     def accesses(self, accesses: Accesses) -> None:
         """Look whether a value that nothing has written is used."""
