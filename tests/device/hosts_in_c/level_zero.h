@@ -10,6 +10,9 @@ static ze_device_handle_t device;
 static ze_context_handle_t context;
 static uint32_t ordinal;
 
+/* Of version 1.6; Debian 12 has the headers of 1.4, the driver brings a newer loader. */
+ze_result_t zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout);
+
 #define DO(call)                                                                          \
     do {                                                                                  \
         const ze_result_t result_ = (call);                                               \
