@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from visim.sem.exactness import Exactness
 from visim.sem.expr import Expr, node, seldom
-from visim.sem.nearest import Nearest, choose, contractible, fused, nearest, polynomial
+from visim.sem.nearest import Nearest, choose, fused, multiply_and_add, nearest, polynomial
 from visim.sem.tracer import Unexecutable
 from visim.sem.uops import Role
 from visim.types import DF, HF, UD, D, DataType, F, Q
@@ -171,8 +171,9 @@ def _exp2_core(t: Nearest, *, contracts: bool = True) -> Nearest:
     """
     whole = t.rounded()
     r = t - whole
-    q = polynomial(
+    above = polynomial(
         r,
+        1.0,
         float.fromhex("0x1.62e42ff0e1ae6p-1"),
         float.fromhex("0x1.ebfbe07787a5ep-3"),
         float.fromhex("0x1.c6b08ac04f279p-5"),
@@ -183,7 +184,6 @@ def _exp2_core(t: Nearest, *, contracts: bool = True) -> Nearest:
         contracts=contracts,
     )
     scale = ((whole + _BIASED).expr.bits_as(Q) << 52).bits_as(DF)
-    above = contractible(q, r, 1.0) if contracts else q * r + 1.0
     return above * Nearest(scale)
 
 
@@ -203,8 +203,7 @@ def _log2_core(x: Nearest, *, contracts: bool = True) -> Nearest:
         float.fromhex("0x1.21b107aa3ff9dp-2"),
         contracts=contracts,
     )
-    whole = nearest(exponent)
-    return contractible(s, p, whole) if contracts else s * p + whole
+    return multiply_and_add(s, p, nearest(exponent), contracts=contracts)
 
 
 def _reduced(x: Nearest) -> tuple[Nearest, Expr]:

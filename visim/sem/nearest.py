@@ -97,11 +97,18 @@ def fused(a: Nearest, b: Nearest | float, c: Nearest | float) -> Nearest:
     return Nearest(node("ffma", a.expr.type, *(one.expr for one in values), attribute=RNE))
 
 
-def contractible(a: Nearest, b: Nearest, c: Nearest | float) -> Nearest:
-    """Return a * b + c, each rounded, for functions that are the same if it is rounded once.
+def multiply_and_add(a: Nearest, b: Nearest, c: Nearest | float, *, contracts: bool) -> Nearest:
+    """Return a * b + c, the product and the sum rounded.
 
-    Whether they are has been tried with all numbers: `tests/engine/test_contraction.py`.
+    Args:
+        a: one factor.
+        b: the other one.
+        c: what is added.
+        contracts: whether the function that this is of is the same if both are rounded at once.
+            `tests/engine/test_contraction.py` tries that with all numbers.
     """
+    if not contracts:
+        return a * b + c
     added = c if isinstance(c, Nearest) else a.constant(c)
     return Nearest(node("fmuladd", a.expr.type, a.expr, b.expr, added.expr))
 
@@ -123,9 +130,9 @@ def polynomial(x: Nearest, *coefficients: float, contracts: bool = False) -> Nea
     Args:
         x: the variable.
         coefficients: from the constant on.
-        contracts: whether products and sums are `contractible`.
+        contracts: that of `multiply_and_add`.
     """
     total = x.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        total = contractible(total, x, coefficient) if contracts else total * x + coefficient
+        total = multiply_and_add(total, x, coefficient, contracts=contracts)
     return total

@@ -172,13 +172,14 @@ def _rounded(values: Values, expr: Expr, args: list[str]) -> str:
 
 
 def _muladd(values: Values, expr: Expr) -> str:
-    kind, lanes, args = expr.type, expr.lanes, _args(values, expr)
-    version = values.unit.module.version
-    if version.runs(Pass.CONTRACT) and fuses_products():
-        return values.floats.call("fma", kind, lanes, args)
-    vector = vector_type(kind, lanes)
-    product = values.text.let(f"fmul {vector} {args[0]}, {args[1]}")
-    return values.text.let(f"fadd {vector} {product}, {args[2]}")
+    kind, lanes, (a, b, c) = expr.type, expr.lanes, _args(values, expr)
+
+    def rounded(name: str, *args: str) -> str:
+        return values.floats.arithmetic(name, kind, lanes, [*args], Rounding.NEAREST_EVEN)
+
+    if values.unit.module.version.runs(Pass.CONTRACT) and fuses_products():
+        return rounded("ffma", a, b, c)
+    return rounded("fadd", rounded("fmul", a, b), c)
 
 
 def _integral(values: Values, expr: Expr, args: list[str]) -> str:
