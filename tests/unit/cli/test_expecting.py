@@ -86,6 +86,12 @@ def test_what_cannot_be_compared_is_refused_before_the_run(expect, capsys, array
     assert message in capsys.readouterr().err
 
 
+def test_a_file_that_is_no_array_is_refused_by_its_option(expect, tmp_path, capsys):
+    (tmp_path / "expected.npy").write_bytes(b"no array")
+    assert main(SAXPY) == 2
+    assert "--expect y: expected.npy is no NumPy array file" in capsys.readouterr().err
+
+
 def test_a_launch_file_has_expectations(expect, tmp_path, capsys):
     expect(RIGHT)
     assert main(["examples", "copy", "saxpy"]) == 0

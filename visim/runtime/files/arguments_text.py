@@ -257,10 +257,14 @@ class _Where:
 
     def unreadable(self, file: Path, error: OSError) -> ArgumentError:
         """Say what the system says of a file, which no other spelling of the argument mends."""
-        if isinstance(error, FileNotFoundError):
-            return ArgumentError(f"argument {self.name!r}: there is no file {file}")
-        reason = error.strerror or error
-        return ArgumentError(f"argument {self.name!r}: {file} cannot be read: {reason}")
+        return unreadable(f"argument {self.name!r}", file, error)
+
+
+def unreadable(what: str, file: Path, error: OSError) -> ArgumentError:
+    """Return what the system says of a file that `what` names."""
+    if isinstance(error, FileNotFoundError):
+        return ArgumentError(f"{what}: there is no file {file}")
+    return ArgumentError(f"{what}: {file} cannot be read: {error.strerror or error}")
 
 
 def _numbers(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic | bytes:
@@ -299,16 +303,30 @@ def _untyped(text: str, where: _Where) -> object:
     return data.ljust(expected.size or 0, b"\0")
 
 
+NO_ARRAY = (ValueError, EOFError, MemoryError)
+"""What NumPy raises of files that hold no array."""
+
+
 def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
     if not file:
         raise where.error("npy: needs a file")
     try:
-        with _opened(folder, file) as source:
-            array = _read_array(source)
+        return load_array(file, folder)
     except OSError as error:
         raise where.unreadable(folder / file, error) from None
-    except (ValueError, EOFError, MemoryError) as error:
+    except NO_ARRAY as error:
         raise where.error(f"not a readable NumPy array file ({error})") from None
+
+
+def load_array(file: str, folder: Path) -> NDArray[Any]:
+    """Return the array in a .npy file, in the machine's byte order and in C's order of elements.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError, EOFError, MemoryError: it is no array (`NO_ARRAY`).
+    """
+    with _opened(folder, file) as source:
+        array = _read_array(source)
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.require(native, requirements=["C_CONTIGUOUS", "WRITEABLE"])
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
-from visim.runtime.files.arguments_text import ArgumentText, read_value
+from visim.runtime.files.arguments_text import NO_ARRAY, load_array, unreadable
 from visim.runtime.files.run_options import Reference
 
 RTOL, ATOL = 1e-5, 1e-8
@@ -108,10 +108,7 @@ def read_references(
     """
     found: dict[str, NDArray[Any]] = {}
     for reference in references:
-        text = ArgumentText(reference.key, f"npy:{reference.file}")
-        if not Path(reference.file).is_file():
-            raise ArgumentError(f"--expect {reference.key}: there is no file {reference.file}")
-        array: NDArray[Any] = np.asarray(read_value(text, name=reference.key, seed=()))
+        array = _array_of(reference)
         result = results[reference.key]
         if array.dtype.kind not in "iubf":
             raise ArgumentError(f"--expect {reference.key}: {reference.file} has no numbers")
@@ -122,6 +119,16 @@ def read_references(
             )
         found[reference.key] = array.reshape(result.shape)
     return found
+
+
+def _array_of(reference: Reference) -> NDArray[Any]:
+    what = f"--expect {reference.key}"
+    try:
+        return load_array(reference.file, Path())
+    except OSError as error:
+        raise unreadable(what, Path(reference.file), error) from None
+    except NO_ARRAY as error:
+        raise ArgumentError(f"{what}: {reference.file} is no NumPy array file ({error})") from None
 
 
 def compare(
