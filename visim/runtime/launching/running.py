@@ -97,13 +97,13 @@ def run_plan(
     dropped = surfaces.dropped
     parts, began = plan.parts, perf_counter()
     part = parts[0]
-    may_choose = _chooser(options) is not None
-    at_once = printed is None and options.stop is None and not options.seed and not may_choose
+    chooser = _chooser(plan, options)
+    at_once = printed is None and options.stop is None and not options.seed and chooser is None
     if at_once and len(parts) == 1 and part.waves is None:
         dispatch = part.dispatch
         total = executable.run(range(dispatch.group_count), dispatch, part.machine, options)
     else:
-        total = _Run(executable, options, printed).total(plan)
+        total = _Run(executable, options, printed, chooser).total(plan)
     if plan.assertions is not None and total.fault is None:
         total.fault = plan.assertions.fault()
     wall_s = perf_counter() - began - total.compile_s
@@ -123,14 +123,19 @@ def _added(total: Exit, found: Exit) -> Exit:
 
 
 class _Run:
-    """One run: how many groups the engine gets at a time."""
+    """One run: how many groups the engine gets at a time, and whether they are watched."""
 
     def __init__(
-        self, executable: Executable, options: RunOptions, printed: PrintedText | None
+        self,
+        executable: Executable,
+        options: RunOptions,
+        printed: PrintedText | None,
+        chooser: Observer | None,
     ) -> None:
         self._executable = executable
         self._options = options
         self._printed = printed
+        self._chooser = chooser
         self._most_printed = 0.0
 
     def total(self, plan: LaunchPlan) -> Exit:
@@ -151,13 +156,32 @@ class _Run:
         for part in plan.parts:
             for order in part.orders:
                 groups = self._shuffled(order) if options.seed else order
-                may_choose = self._printed is None and not options.seed and len(plan.parts) == 1
-                chosen = _chosen(part, groups, options) if may_choose else ((groups, options),)
-                for some, watched in chosen:
+                for some, watched in self._watched(part, groups):
                     if at_once:
                         yield self._executable.run(some, part.dispatch, part.machine, watched)
                     else:
                         yield from self._in_pieces(part, some, watched)
+
+    def _watched(
+        self, part: Part, order: Sequence[int]
+    ) -> Iterator[tuple[Sequence[int], RunOptions]]:
+        """Yield all groups in order, each with the observer only if that wants to watch it."""
+        chooser, options = self._chooser, self._options
+        if chooser is None:
+            yield order, options
+            return
+        yield order[:1], options
+        row = part.dispatch.group_id(order[-1])[0] + 1
+        chosen = chooser.choice(len(order), row)
+        done, alone = 1, replace(options, observers=())
+        for one in (range(len(order)),) if chosen is None else chosen:
+            if one.start > done:
+                yield order[done : one.start], alone
+            if one.stop > max(done, one.start):
+                yield order[max(done, one.start) : one.stop], options
+            done = max(done, one.stop)
+        if done < len(order):
+            yield order[done:], alone
 
     def _shuffled(self, order: Sequence[int]) -> Sequence[int]:
         shuffled = list(order)
@@ -200,34 +224,15 @@ class _Run:
         return max(1, min(2 * groups, int(printed.capacity * _FILLED_AT_MOST / self._most_printed)))
 
 
-def _chooser(options: RunOptions) -> Observer | None:
-    """Return the only observer, if it is one that chooses groups."""
-    if len(options.observers) != 1:
+def _chooser(plan: LaunchPlan, options: RunOptions) -> Observer | None:
+    """Return the only observer, if it is one that chooses groups and the launch lets it."""
+    if plan.printf is not None or options.seed or len(options.observers) != 1:
+        return None
+    part, *others = plan.parts
+    if others or part.waves is not None:
         return None
     only = options.observers[0]
     return None if type(only).choice is Observer.choice else only
-
-
-def _chosen(
-    part: Part, order: Sequence[int], options: RunOptions
-) -> Iterator[tuple[Sequence[int], RunOptions]]:
-    """Yield all groups in order, each with the observer only if that wants to watch it."""
-    chooser = _chooser(options)
-    if chooser is None or not isinstance(order, range) or part.waves is not None:
-        yield order, options
-        return
-    yield order[:1], options
-    row = part.dispatch.group_id(order[-1])[0] + 1
-    chosen = chooser.choice(len(order), row)
-    done, alone = 1, replace(options, observers=())
-    for one in (range(len(order)),) if chosen is None else chosen:
-        if one.start > done:
-            yield order[done : one.start], alone
-        if one.stop > max(done, one.start):
-            yield order[max(done, one.start) : one.stop], options
-        done = max(done, one.stop)
-    if done < len(order):
-        yield order[done:], alone
 
 
 def _between_groups(part: Part, group: int) -> Fault:
