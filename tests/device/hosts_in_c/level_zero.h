@@ -29,6 +29,15 @@ static inline void is(const char *name, long long found, long long wanted) {
     wrong_checks++;
 }
 
+/* The groups of engines that the device has, at most `room` of them; returns how many. */
+static inline uint32_t engine_groups(ze_command_queue_group_properties_t *groups, uint32_t room) {
+    for (uint32_t i = 0; i < room; i++)
+        groups[i] = (ze_command_queue_group_properties_t){
+            .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES};
+    DO(zeDeviceGetCommandQueueGroupProperties(device, &room, groups));
+    return room;
+}
+
 static inline void open_device(void) {
     uint32_t count = 1;
     DO(zeInit(0));
@@ -38,11 +47,7 @@ static inline void open_device(void) {
     const ze_context_desc_t of_context = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
     DO(zeContextCreate(driver, &of_context, &context));
     ze_command_queue_group_properties_t groups[8];
-    uint32_t group_count = 8;
-    for (int i = 0; i < 8; i++)
-        groups[i] = (ze_command_queue_group_properties_t){
-            .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES};
-    DO(zeDeviceGetCommandQueueGroupProperties(device, &group_count, groups));
+    const uint32_t group_count = engine_groups(groups, 8);
     for (ordinal = 0; ordinal < group_count; ordinal++)
         if (groups[ordinal].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) return;
     printf("no engine for kernels\n");

@@ -152,12 +152,7 @@ static void signals(ze_module_handle_t module) {
 /* Fills and copies by each group of engines that the device has. */
 static void engines(void) {
     ze_command_queue_group_properties_t groups[8];
-    uint32_t count = 8;
-    for (int i = 0; i < 8; i++)
-        groups[i] = (ze_command_queue_group_properties_t){
-            .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES};
-    DO(zeDeviceGetCommandQueueGroupProperties(device, &count, groups));
-    const uint32_t kept = ordinal;
+    const uint32_t count = engine_groups(groups, 8), kept = ordinal;
     uint8_t *from = memory(OF_HOST, BYTES), *there = memory(OF_DEVICE, BYTES), found[BYTES];
     for (ordinal = 0; ordinal < count; ordinal++) {
         if (!(groups[ordinal].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY)) continue;
