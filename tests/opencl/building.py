@@ -6,6 +6,7 @@ The system's compiler builds for the devices that it knows, an installed toolcha
 from __future__ import annotations
 
 from functools import cache
+from typing import NoReturn
 
 import pytest
 
@@ -33,7 +34,7 @@ def built(source: str, device: str, options: str = "") -> visim.Program:
     return found
 
 
-def skip_where_compilers_crash(error: visim.InputError) -> None:
+def skip_where_compilers_crash(error: visim.InputError) -> NoReturn:
     """Skip a test whose program a compiler crashes on; raise other errors."""
     if "opencl-crash" not in str(error):
         raise error

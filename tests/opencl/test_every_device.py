@@ -14,11 +14,12 @@ import pytest
 import visim
 from tests.opencl.case import ALL_DEVICES, FP64_DEVICES, Case
 from tests.opencl.cases import CASES
-from tests.opencl.targets import CURRENT, TARGETS, Target, built_for
+from tests.opencl.compiler_bugs import is_unseen, known_bug
+from tests.opencl.targets import TARGETS, Target, built_for
 from tests.opencl.test_opencl_programs import run
 from tests.shares import share
 from tests.toolchains import current_version
-from visim.target import PLATFORMS, Generation, Platform
+from visim.target import Generation, Platform
 
 SHARE = 24
 NEEDED: dict[tuple[str, ...], Callable[[Platform], bool]] = {
@@ -30,20 +31,6 @@ NEEDED: dict[tuple[str, ...], Callable[[Platform], bool]] = {
     ("pvc", "dg2"): lambda device: device.has_lsc,
 }
 """What a device must have for the cases that are for some of four devices, by these."""
-
-
-_LATE = "its code reads a product of 64 bits before it is written"
-_XE3P = ("nvl-p", "cri")
-_WIDE = ("lnl", "bmg", "ptl", "nvl", "nvl-p", "cri")
-NOT_BUILT_RIGHT: dict[str, tuple[tuple[str, ...], str]] = {
-    "dp4a": (tuple(one.name for one in PLATFORMS), "its `__builtin_IB_dp4a` saturates"),
-    "bytecode": (_WIDE, "it crashes"),
-    "long_ops": (_XE3P, _LATE),
-    "math_trig": (_XE3P, "it takes `sin` and `cos` of the hardware for large numbers, too"),
-}
-"""What the current compiler makes no right program of: docs/spec-notes-compiler.md."""
-SEEN = "26.27."
-"""The version with which all this was found; what another one does is reported."""
 
 
 EVERY = tuple(
@@ -84,13 +71,12 @@ def _outcome(case: Case, target: Target, engine: str) -> list[str]:
 
 
 def test_results_are_those_of_the_reference(case: Case, target: Target, engine: str) -> None:
-    devices, why = NOT_BUILT_RIGHT.get(case.name, ((), ""))
-    is_known_bug = target.compiler == CURRENT and target.platform.name in devices
+    why = known_bug(case.name, target)
     found = _outcome(case, target, engine)
-    if target.compiler == CURRENT and not current_version().startswith(SEEN):
-        if bool(found) != is_known_bug:
+    if is_unseen(target):
+        if bool(found) != bool(why):
             pytest.xfail(f"ocloc {current_version()}, which was not seen yet: {found or 'right'}")
-    elif is_known_bug:
+    elif why:
         assert found, f"the compiler does it right now, not: {why}"
     else:
         assert found == []
