@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
-from tests.shares import VARIABLE, choose_seed
+from tests.shares import VARIABLE, choose_seed, share
 from visim.runtime import kernel
 from visim.toolchain import installed
 
 pytest_plugins = ("tests.toolchains",)  # looks for toolchains before tests hide them
 
-FILES = Path(__file__).parent / "files"
+_TESTS = Path(__file__).parent
+FILES = _TESTS / "files"
+MATRICES = (_TESTS / "engine", _TESTS / "opencl" / "test_images.py")
+"""Where functions have many cases that compile a kernel each."""
+MOST_CASES = 12
+"""Of such a function in an ordinary run."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,3 +76,20 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if file_path.suffix == ".visaasm" and file_path.is_relative_to(FILES):
         return TestFile.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.hookimpl(trylast=True)  # of what -k has chosen
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave a share of the cases of each function in `MATRICES`, if it has many."""
+    if config.getoption("--thorough"):
+        return
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if any(item.path.is_relative_to(matrix) for matrix in MATRICES):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    kept = {item for name, some in cases.items() for item in share(name, some, MOST_CASES)}
+    left_out = [item for some in cases.values() for item in some if item not in kept]
+    if left_out:
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=left_out)
