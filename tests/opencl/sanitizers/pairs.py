@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 HEAD = "kernel void k(global int *x, global int *y, local int *t) {\n"
 SIZE, LOCAL = 256, 64
+DEVICES = ("pvc", "tgllp", "bmg")
 
 
 @dataclass(frozen=True)
 class Pair:
     """A wrong kernel that gives a finding of `kind`; `body` follows `head`.
 
-    `undefined` says that the buffer `y` counts as never written, `current` that it takes the
-    current compiler, whose debug data tells of arrays. What prints much is not watched by all.
+    `undefined` says that the buffer `y` counts as never written, `part` that it is the middle of a
+    larger one, `current` that it takes the current compiler, whose debug data tells of arrays.
+    `devices` are those that have what it needs. What prints much is not watched by all.
     """
 
     name: str
@@ -29,6 +31,8 @@ class Pair:
     head: str = HEAD
     current: bool = False
     sanitize: str = "all"
+    part: bool = False
+    devices: tuple[str, ...] = DEVICES
 
     def text(self, *, mended: bool) -> str:
         """Return the kernel, wrong or mended; lines have the same numbers in both."""

@@ -11,16 +11,20 @@ import pytest
 import visim
 from tests.opencl.building import built, built_by_current
 from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
+from tests.opencl.sanitizers.pairs_barriers import BARRIER_PAIRS
 from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
 from tests.opencl.sanitizers.pairs_field import FIELD_PAIRS
 from tests.opencl.sanitizers.pairs_kinds import KINDS_PAIRS
 from tests.opencl.sanitizers.pairs_more import MORE_PAIRS
+from tests.opencl.sanitizers.pairs_parts import PART_PAIRS
 from tests.opencl.sanitizers.pairs_undefined import UNDEFINED_PAIRS
 from tests.shares import share
 
-DEVICES = ("pvc", "tgllp", "bmg")
 SHARE = 24
-EVERY = (*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS)
+EVERY = (
+    *(*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS),
+    *(*BARRIER_PAIRS, *PART_PAIRS),
+)
 
 
 def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[visim.Finding, ...]:
@@ -29,7 +33,9 @@ def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[vis
     x, y = np.arange(1024, dtype=np.int32) * 5 % 97, np.zeros(1024, np.int32)
     if "float *x" in pair.head:
         x = x.astype(np.float32)
-    given = visim.Uninitialised(y) if pair.undefined else y
+    given: object = visim.Uninitialised(y) if pair.undefined else y
+    if pair.part:
+        given = visim.Buffer(4 * 2048)[4 * 512 : 4 * (512 + SIZE)]
     kernel = program["k"]
     arguments = [x, given] + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
     try:
@@ -48,8 +54,8 @@ def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[vis
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a share of the pairs; `--thorough` runs all of them on all devices and engines."""
-    every = [(device, engine) for device in DEVICES for engine in ("interpreter", "jit")]
-    runs = [(pair, *run) for pair in EVERY for run in every]
+    engines = ("interpreter", "jit")
+    runs = [(p, device, engine) for p in EVERY for device in p.devices for engine in engines]
     if not metafunc.config.getoption("thorough"):
         runs = share("pairs of sanitizers", runs, SHARE)
     named = [pytest.param(*run, id=f"{run[0].name}-{run[1]}-{run[2]}") for run in runs]

@@ -7,6 +7,7 @@ few examples of each combination of instructions.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -14,7 +15,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.sanitize.races.clocks import NOTHING, thread_number
+from visim.sanitize.races.clocks import NOTHING, Clock, thread_number
 from visim.sanitize.races.columns import ATOMIC, CHANNELS, READ, WHOLE, WRITE, Entries, Table
 
 _EXAMPLES = 16
@@ -22,6 +23,8 @@ _EXAMPLES = 16
 _ORDERED_EXAMPLES = 4096
 """As many where something besides barriers may order them."""
 _ROWS_OF_CLASS = 4
+_ROWS_OF_THREAD = 16
+"""So many accesses of a thread to one cell are compared with all those of another."""
 _MOST_PHASES = 1024
 """An access that no fence ends is compared with those behind so many barriers."""
 
@@ -168,17 +171,52 @@ class _Segments:
 
     def _unordered(self, ones: list[int], others: list[int]) -> tuple[int, int] | None:
         """Return two rows that race, of several threads if there are such."""
+        if self._ordered:
+            found = self._by_clocks(ones, others) or self._by_clocks(others, ones)
+            if found is not None:
+                return found
         own = None
         for first in self._examples(ones):
             for second in self._examples(others):
                 if self._items[first] == self._items[second]:
                     continue
                 if self._threads[first] != self._threads[second]:
-                    if not self._is_ordered(first, second):
+                    if not self._ordered:
                         return min(first, second), max(first, second)
                 elif own is None and self._are_channels(first, second):
                     own = min(first, second), max(first, second)
         return own
+
+    def _by_clocks(self, ones: list[int], others: list[int]) -> tuple[int, int] | None:
+        """Return two rows of several threads that no clock orders.
+
+        Of the accesses of a thread those come before a row whose numbers its clock knows. If the
+        row comes before the next one, it comes before all that follow.
+        """
+        known = self._by_thread(ones)
+        numbers = {thread: self._numbers(rows) for thread, rows in known.items()}
+        for own, rows in self._by_thread(others).items():
+            for second in rows[:: -(-len(rows) // _ROWS_OF_THREAD)]:
+                clock = self._clock(second)
+                for thread in known.keys() - {own}:
+                    place = bisect_left(numbers[thread], clock.get(self._global(thread, second), 0))
+                    if place == len(known[thread]):
+                        continue
+                    first = known[thread][place]
+                    if not self._is_before(second, first):
+                        return min(first, second), max(first, second)
+        return None
+
+    def _by_thread(self, rows: list[int]) -> dict[int, list[int]]:
+        """Return the rows of a few threads, by their numbers, each in order."""
+        found: dict[int, list[int]] = {}
+        for row in rows:
+            thread = int(self._threads[row])
+            if thread in found or len(found) <= _ROWS_OF_CLASS:
+                found.setdefault(thread, []).append(row)
+        for of_thread in found.values():
+            of_thread.sort(key=self._number)
+        return found
 
     def _examples(self, rows: list[int]) -> list[int]:
         """Return a few rows: of different threads, and of different work-items of one."""
@@ -195,18 +233,24 @@ class _Segments:
         channels = self._rows.channels
         return channels[first] != WHOLE and channels[second] != WHOLE
 
-    def _is_ordered(self, first: int, second: int) -> bool:
-        """Whether clocks say that one of two rows comes before the other."""
-        if not self._ordered:
-            return False
-        entries = self._entries
-        one, other = (int(self._rows.entries[row]) for row in (first, second))
-        for a, b in ((one, other), (other, one)):
-            clock = entries.clocks[b] or NOTHING
-            thread = thread_number(entries.groups[a], entries.threads[a])
-            if clock.get(thread, 0) > entries.numbers[a]:
-                return True
-        return False
+    def _is_before(self, first: int, second: int) -> bool:
+        """Whether the clock of a row says that another one comes before it."""
+        thread = self._global(int(self._threads[first]), first)
+        return self._clock(second).get(thread, 0) > self._number(first)
+
+    def _clock(self, row: int) -> Clock:
+        return self._entries.clocks[int(self._rows.entries[row])] or NOTHING
+
+    def _number(self, row: int) -> int:
+        """Return which of its thread's accesses a row is of."""
+        return self._entries.numbers[int(self._rows.entries[row])]
+
+    def _numbers(self, rows: list[int]) -> list[int]:
+        return [self._number(row) for row in rows]
+
+    def _global(self, thread: int, row: int) -> int:
+        """Return the number in the launch of a thread in a row's group."""
+        return thread_number(self._entries.groups[int(self._rows.entries[row])], thread)
 
 
 def _starts(changes: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
