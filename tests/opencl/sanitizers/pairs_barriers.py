@@ -45,6 +45,7 @@ _SPLIT = (
   int v = t[(l + 40) % n]; //+
   y[g] += v;
 """,
+        current=True,
     ),
     Pair(
         "store that has moved behind the arrival",
@@ -57,6 +58,7 @@ _SPLIT = (
   {WAIT}
   y[g] = t[(l + 40) % n]; /*2*/
 """,
+        current=True,
     ),
     Pair(
         "halves of a barrier with the fence of the other memory",
@@ -71,6 +73,7 @@ _SPLIT = (
   {WAIT} //+
   y[g] = t[(l + 40) % n]; /*2*/
 """,
+        current=True,
     ),
     Pair(
         "exchange in a buffer between the halves of a barrier",
@@ -84,6 +87,7 @@ _SPLIT = (
   int v = y[g - l + (l + 40) % n]; //+
   x[g] = v;
 """,
+        current=True,
     ),
     Pair(
         "tile that is filled again before all have arrived",
@@ -101,6 +105,7 @@ _SPLIT = (
   }}
   y[g] = s;
 """,
+        current=True,
     ),
     Pair(
         "arrival in a branch",
@@ -115,6 +120,7 @@ _SPLIT = (
   {WAIT}
   y[g] += t[l];
 """,
+        current=True,
     ),
 )
 
@@ -135,6 +141,7 @@ _NAMED = (
 """,
         head=SUB_GROUP_HEAD,
         devices=WITH_NAMED,
+        current=True,
     ),
     Pair(
         "named barrier without a fence",
@@ -148,6 +155,7 @@ _NAMED = (
 """,
         head=SUB_GROUP_HEAD,
         devices=WITH_NAMED,
+        current=True,
     ),
     Pair(
         "store behind the signal of a named barrier",
@@ -162,6 +170,7 @@ _NAMED = (
 """,
         head=SUB_GROUP_HEAD,
         devices=WITH_NAMED,
+        current=True,
     ),
     Pair(
         "consumers that do not wait for their producers",
@@ -180,6 +189,7 @@ _NAMED = (
 """,
         head=SUB_GROUP_HEAD,
         devices=WITH_NAMED,
+        current=True,
     ),
     Pair(
         "producers that refill what consumers still read",
@@ -206,6 +216,7 @@ _NAMED = (
 """,
         head=SUB_GROUP_HEAD,
         devices=WITH_NAMED,
+        current=True,
     ),
     Pair(
         "pipeline of which one stage meets too few threads",
@@ -221,6 +232,7 @@ _NAMED = (
 """,
         head=SUB_GROUP_HEAD,
         devices=WITH_NAMED,
+        current=True,
     ),
 )
 
