@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from tests.opencl.sanitizers.pairs import FENCE, ITEM, Pair
+from tests.opencl.sanitizers.pairs import FENCE, HEAD, ITEM, Pair
 from tests.opencl.sanitizers.pairs_field import C20, DEVICE, SUB_GROUP_HEAD, WORK_GROUP
 
 LOCAL, GLOBAL = "race-local", "race-global"
 BYTES_HEAD = "kernel void k(global char *x, global char *y, local int *t) {\n"
 DIVISION = "division-by-zero"
+FUNCTIONS = """\
+int most(global int *x, int n, int depth) {
+  int t[8];
+  for (int i = 0; i < 8; i++) t[i] = x[i] + n;
+  if (depth == 0) return 0;
+  return t[n & 7] > 40 ? n : most(x, n + 1, depth - 1);
+}
+int least(global int *x, int n, int depth) {
+  int t[8];
+  for (int i = 0; i < 7; i++) t[i] = x[i] & n; //-
+  for (int i = 0; i < 8; i++) t[i] = x[i] & n; //+
+  if (depth == 0) return 0;
+  return t[n & 7] > 40 ? n : least(x, n + 1, depth - 1); /*1*/
+}
+"""
 
 KINDS_PAIRS = (
     Pair(
@@ -371,5 +386,12 @@ KINDS_PAIRS = (
   int count = t[0]; /*2*/
   y[g] = count;
 """,
+    ),
+    Pair(
+        "array that one of two recursive functions fills in part",
+        "uninit-private",
+        ITEM + "  y[g] = most(x, l & 7, n & 3) + least(x, l & 7, 2 + (n & 3));\n",
+        head=FUNCTIONS + HEAD,
+        current=True,
     ),
 )

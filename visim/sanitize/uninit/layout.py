@@ -47,8 +47,8 @@ class ShadowedKernel:
         self._old_reached = kernel.reached_bytes
         self._shift = -(-room // grf) * grf
         self._end = kernel.register_bytes + self._shift
-        reached_units = sum(self._reaches(kernel, unit) for unit in kernel.units)
-        self.distance = self._shift if reached_units == 1 else None
+        is_reached = any(self._reaches(kernel, unit) for unit in kernel.units)
+        self.distance = self._shift if is_reached else None
         parts = {field.name: getattr(kernel, field.name) for field in fields(LinkedKernel)}
         parts["units"] = tuple(self._unit(kernel, unit) for unit in kernel.units)
         parts["register_bytes"] = 2 * self._end - kernel.reached_bytes
