@@ -44,6 +44,11 @@ class Area:
     kind: str = "buffer"
     writable: bool = True
 
+    @property
+    def end(self) -> int:
+        """The address behind the last byte."""
+        return self.start + self.size
+
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
@@ -74,7 +79,7 @@ class Surroundings:
 
     Attributes:
         kernel: the kernel, as it was linked without instruments.
-        areas: its flat memory, which does not overlap, by address.
+        areas: its flat memory, and that of surfaces which no pointer reaches.
         surfaces: the host address of each surface, by binding table index.
         bound: the memory of each linear surface, by binding table index.
         extents: what the arguments are of flat and of local memory.

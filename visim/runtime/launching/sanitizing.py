@@ -122,6 +122,7 @@ class Sanitizing:
             if one.name not in OWN_MEMORY
         )
         bound = {index: _area(plan.surfaces[index]) for index in _linear(plan)}
+        areas += _unknown(areas, bound.values())
         surfaces = {index: area.start for index, area in bound.items()}
         sizes, scratch = _sizes(plan.geometry), machine.scratch_bytes
         extents = list(plan.extents)
@@ -238,6 +239,16 @@ def _own_arrays(
 
 def _area(surface: Surface) -> Area:
     return Area(surface.host_address, surface.size, surface.allocation.name)
+
+
+def _unknown(areas: Iterable[Area], bound: Iterable[Area]) -> tuple[Area, ...]:
+    """Return the memory of surfaces that is in no area: kernels may have no pointer to it."""
+    known = list(areas)
+    count = len(known)
+    for one in bound:
+        if not any(a.start <= one.start and one.end <= a.end for a in known):
+            known.append(one)
+    return tuple(known[count:])
 
 
 def uninitialised(values: Iterable[object]) -> tuple[Uninitialised, ...]:

@@ -47,7 +47,11 @@ class BoundsDetector:
         self._surroundings = surroundings
         self._collector = collector
         self._sites: dict[tuple[int, int, str], _Site] = {}
-        self._extents = {extent.name: extent for extent in surroundings.extents}
+        self._extents = {
+            area.name: Extent(area.name, area.start, area.size)
+            for area in surroundings.bound.values()
+        }
+        self._extents |= {extent.name: extent for extent in surroundings.extents}
         fill_table(table, surroundings, reach)
         self._local_bytes = local_bytes(surroundings)
         self._reach = reach
