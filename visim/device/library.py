@@ -19,11 +19,11 @@ from visim.device.protocol import protocol_header
 from visim.errors import ToolMissing
 
 SOURCES = (
-    *("devices.c", "interpose.c", "objects.c", "queries.c", "starting.c", "usercopy.c"),
-    "vmprocess.c",
+    *("devices.c", "interpose.c", "objects.c", "queries.c", "queues.c", "starting.c"),
+    *("usercopy.c", "vmprocess.c", "vms.c"),
 )
 _VENDOR_SOURCES = ("vendor.c",)
-_HEADERS = ("device.h", "xe_uapi.h")
+_HEADERS = ("device.h", "objects.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")
 PACKAGED = Path(__file__).with_name("built")
 """Where wheels for one machine have the libraries; other installations have no such folder."""

@@ -13,6 +13,9 @@ from typing import NamedTuple
 STATUS_BYTES = 1 << 16
 """The memory file begins with a word for each queue; 1 says that the queue is lost."""
 
+MOST_QUEUES = DONE_WORDS = 4096
+"""As many words follow them: the number of the last batch that each queue has done."""
+
 
 class Kind(IntEnum):
     """What a message says, and what its fields are."""
@@ -29,7 +32,8 @@ class Kind(IntEnum):
     END = 6
     """The program ends: write what there is to report."""
     RUN = 5
-    """Run the batch at `address` (none if `flags` is 0), then write `value` to `place`."""
+    """Run the batch at `address` (none if `flags` is 0), then write `value` to `place`, if that is
+    not 0, and note that batch number `size` is done."""
 
 
 class Message(NamedTuple):
@@ -62,7 +66,8 @@ def protocol_header() -> str:
     return (
         "#ifndef VISIM_PROTOCOL_H\n#define VISIM_PROTOCOL_H\n#include <stdint.h>\n"
         f"enum {{ {kinds} }};\n"
-        f"enum {{ STATUS_BYTES = {STATUS_BYTES} }};\n"
+        f"enum {{ STATUS_BYTES = {STATUS_BYTES}, MOST_QUEUES = {MOST_QUEUES}, "
+        f"DONE_WORDS = {DONE_WORDS} }};\n"
         f"struct message {{ uint32_t {words}; uint64_t {longs}; }};\n"
         "struct reply { int32_t status; };\n"
         "#endif\n"

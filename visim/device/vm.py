@@ -26,6 +26,7 @@ from visim.device.kept_programs import KeptPrograms
 from visim.device.launching import Kernels
 from visim.device.models import Model, model
 from visim.device.protocol import (
+    DONE_WORDS,
     MESSAGE,
     READ_ONLY,
     REPLY,
@@ -180,6 +181,7 @@ class VirtualMachine:
                 continue
             try:
                 self._run_batch(streamer, message)
+                self._status[DONE_WORDS + queue.number] = message.size
             except Stopped:
                 return
             except Exception as error:

@@ -16,7 +16,7 @@
 #include "xe_uapi.h"
 
 enum { MOST_DEVICES = 8, MASK_BYTES = 16, HWCONFIG_WORDS = 48, MOST_ENGINES = 16 };
-enum { MOST_VMS = 256, MOST_QUEUES = 4096, MOST_OBJECTS = 1 << 20 };
+enum { MOST_VMS = 256, MOST_OBJECTS = 1 << 20 };
 enum { PAGE = 4096, OBJECT_ALIGNMENT = 1 << 16 };
 
 /* A device as its driver is told of it; `models.h`, which is generated, has the table. */
@@ -35,6 +35,11 @@ struct model {
     uint32_t address_bits;
 };
 
+/* Called by `vendor.c` before and, with 0, after a thread makes a buffer. */
+void visim_program_asks(uint64_t size);
+
+/* The library is loaded before all others: what it calls its own must not stand for theirs. */
+#pragma GCC visibility push(hidden)
 
 /* devices.c: which devices there are. */
 const struct model *device_at(int index);
@@ -52,7 +57,6 @@ uint64_t cycles_now(const struct model *model, uint64_t *cpu_time, int32_t clock
 int memory_file(void);
 int create_object(const struct model *model, struct xe_gem_create *request);
 int object_offset(uint32_t handle, uint64_t *offset);
-void visim_program_asks(uint64_t size);
 int close_object(uint32_t handle);
 int create_vm(int device, struct xe_vm_create *request);
 int destroy_vm(uint32_t vm);
@@ -77,5 +81,7 @@ void end_process(struct vm_process *process);
 
 /* interpose.c: functions of the C library as they are without this one. */
 int real_close(int fd);
+
+#pragma GCC visibility pop
 
 #endif
