@@ -6,8 +6,12 @@ give the same result on all machines.
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
+from visim.device.driver import I915, find_driver
+from visim.errors import ToolMissing
 from visim.toolchain.components import COMPILER, DRIVER, LEGACY, Component
 from visim.toolchain.installed import newest
 
@@ -40,3 +44,14 @@ def installed_driver() -> str:
     if found is None:
         pytest.skip("not installed: visim toolchain install driver")
     return str(found.folder)
+
+
+@functools.cache
+def old_driver() -> str | None:
+    """Return the folder of the system's driver if that is one for i915, None without one."""
+    try:
+        found = find_driver("/usr/lib/x86_64-linux-gnu")
+    except ToolMissing:
+        return None
+    is_old = found.opencl is not None and found.kernel == I915
+    return str(found.folder) if is_old else None

@@ -201,5 +201,19 @@ def fault() -> object:
     return "nothing"
 
 
+def fault_and_finish() -> object:
+    """An access far behind all memory, and what a program that waits for it is told."""
+    cl = OpenCL()
+    program, out = cl.build(MISTAKES), cl.buffer(4000)
+    over = cl.kernel(program, "over")
+    cl.set(over, out, struct.pack("<i", 1 << 28))
+    cl.run(over, 1000)
+    try:
+        cl.finish()
+    except Failed as error:
+        return str(error)
+    return "nothing"
+
+
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(globals()[sys.argv[1]]()) + "\n")

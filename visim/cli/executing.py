@@ -14,6 +14,7 @@ from visim.cli import completing
 from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from visim.device.driver import Driver
     from visim.device.models import Model
 
 _ENGINES = ("jit", "interpreter")
@@ -60,7 +61,7 @@ def exec_program(
 
     The program finds Intel's GPU driver and the emulated GPUs instead of those of this machine.
     Put -- before PROGRAM. The exit code is the program's, or 1 if that was 0 and a sanitizer
-    found an error or a warning.
+    found an error or a warning. VISIM_DRIVER names the folder of another driver, such as Debian's.
     """
     from visim.device.driver import find_driver
     from visim.device.environment import variables
@@ -69,6 +70,7 @@ def exec_program(
     from visim.sanitize.kinds import read_sanitize
 
     models, driver = _models(device), find_driver()
+    _refuse_unknown(models, driver)
     names = read_sanitize(",".join(sanitize) if sanitize else None)
     is_watched = bool(names) or record is not None or debug is not None
     found = variables(models, driver, is_watched=is_watched)
@@ -107,6 +109,17 @@ def _models(names: str) -> list[Model]:
             raise ArgumentError(f"--device: there is no GPU {name!r} to emulate; {hint}")
         found.append(one)
     return found
+
+
+def _refuse_unknown(models: Sequence[Model], driver: Driver) -> None:
+    """Refuse GPUs that an old driver does not have: programs would see none, without a reason."""
+    unknown = [one.name for one in models if not driver.knows(one)]
+    if unknown:
+        raise ArgumentError(
+            f"--device: the driver in {driver.folder} is one for i915 and has no "
+            f"{' and no '.join(unknown)}, only {', '.join(one.name for one in driver.known)}; "
+            "visim toolchain install driver brings one that has all GPUs"
+        )
 
 
 def _chosen(

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
-from visim.device.driver import Driver, find_driver
+from visim.device.driver import XE, Driver, find_driver
 from visim.device.environment import run_environment
-from visim.device.models import MODELS
 from visim.device.programs import command
 from visim.errors import VisimError
 from visim.runtime.doctor import Finding, State
@@ -26,8 +25,15 @@ def examine_driver() -> tuple[Finding, ...]:
         driver = find_driver()
     except VisimError:
         return (Finding("driver", State.MISSING, "not installed", _PURPOSE, _HELP),)
-    found = Finding("driver", State.OK, str(driver.folder), _PURPOSE)
+    found = Finding("driver", State.OK, _described(driver), _PURPOSE)
     return found, *_tried(driver)
+
+
+def _described(driver: Driver) -> str:
+    """Return where a driver is, and of an old one what it is good for."""
+    if driver.kernel == XE:
+        return str(driver.folder)
+    return f"{driver.folder}, for i915: only {', '.join(one.name for one in driver.known)}"
 
 
 def _tried(driver: Driver) -> tuple[Finding, ...]:
@@ -47,7 +53,7 @@ def _finding(name: str, problem: str | None, device: str | None) -> Finding:
 def _try(driver: Driver) -> dict[str, Any]:
     """Run the trial program; ValueError with what it said if it broke down."""
     words = command([sys.executable, "-m", "visim.device.trial"], driver)
-    environment = run_environment(MODELS[:1], driver)
+    environment = run_environment(driver.known[:1], driver)
     done = subprocess.run(
         words, env=environment, capture_output=True, text=True, timeout=_LONGEST_S, check=False
     )

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from visim.device.driver import Driver
+from visim.device.driver import I915, Driver
 from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import remove_damaged
 from visim.device.library import cache_folder, library, programs_folder, vendor_library
@@ -20,6 +20,11 @@ from visim.device.models import ADDRESS_BITS, Model
 
 _FIRST_MINOR = 128
 _KEPT_VISA = "-ze-emit-zebin-visa-sections"
+_AS_ZEBIN = "-cl-intel-allow-zebin"
+"""Makes compilers of 2022 write the form of binary that later ones write anyway."""
+_FOR_OLD_COMPILER = ("RebuildPrecompiledKernels", "DisableDeepBind")
+"""Options of drivers of 2022: their own kernels are compiled in that form, too, and the compiler
+calls the functions of the C library that we stand before."""
 _LINES = "-g"
 _ALONE = (
     *("ExperimentalSmallBufferPoolAllocator", "EnableDeviceUsmAllocationPool"),
@@ -49,15 +54,17 @@ def variables(
         opencl = vendor_library()
     tree, programs = device_tree(models, opencl), programs_folder()
     remove_damaged(programs)
+    options = f"{_AS_ZEBIN} {_KEPT_VISA}" if driver.kernel == I915 else _KEPT_VISA
     found = {
         "VISIM_DEVICE": ",".join(model.name for model in models),
         "VISIM_DEVICE_TREE": str(tree),
+        "VISIM_KERNEL_DRIVER": driver.kernel,
         "VISIM_VM_COMMAND": "\n".join([sys.executable, "-P", "-E", "-m", "visim.device.vm"]),
         "LD_PRELOAD": str(library()),
         "OCL_ICD_VENDORS": str(tree / "vendors"),
         "NEOReadDebugKeys": "1",
-        "InjectInternalBuildOptions": _KEPT_VISA,
-        "VISIM_COMPILER_OPTIONS": _KEPT_VISA,  # The driver hands nothing to linking.
+        "InjectInternalBuildOptions": options,
+        "VISIM_COMPILER_OPTIONS": options,  # The driver hands nothing to linking.
         "NEO_CACHE_PERSISTENT": "1",
         KEPT_PROGRAMS: str(programs),
         "NEO_CACHE_MAX_SIZE": str(_MOST_PROGRAM_BYTES),
@@ -66,6 +73,8 @@ def variables(
         "ForceLinearImages": "1",
         "OverrideGpuAddressSpace": str(ADDRESS_BITS),
     }
+    if driver.kernel == I915:
+        found |= dict.fromkeys(_FOR_OLD_COMPILER, "1")
     if is_watched:
         found |= dict.fromkeys(_ALONE, "0") | {"InjectApiBuildOptions": _LINES}
         found["VISIM_OPENCL"] = str(driver.opencl or "")
@@ -120,6 +129,7 @@ def _tree(models: Sequence[Model], opencl: Path | None) -> tuple[dict[str, str],
             f"{frequency}/max_freq": f"{model.max_mhz}\n",
             f"{frequency}/min_freq": "300\n",
             f"{own}/drm/card{index}/dev": f"226:{index}\n",
+            f"{own}/drm/card{index}/gt_max_freq_mhz": f"{model.max_mhz}\n",
         }
         minor = _FIRST_MINOR + index
         links |= {

@@ -20,10 +20,11 @@ from visim.errors import ToolMissing
 
 SOURCES = (
     *("devices.c", "interpose.c", "objects.c", "queries.c", "queues.c", "starting.c"),
+    *("i915.c", "i915_binding.c", "i915_contexts.c", "i915_executing.c", "i915_queries.c"),
     *("usercopy.c", "vmprocess.c", "vms.c"),
 )
 _VENDOR_SOURCES = ("vendor.c",)
-_HEADERS = ("device.h", "objects.h", "xe_uapi.h")
+_HEADERS = ("device.h", "i915.h", "i915_uapi.h", "objects.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")
 PACKAGED = Path(__file__).with_name("built")
 """Where wheels for one machine have the libraries; other installations have no such folder."""

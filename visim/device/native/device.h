@@ -44,6 +44,7 @@ void visim_program_asks(uint64_t size);
 /* devices.c: which devices there are. */
 const struct model *device_at(int index);
 int device_count(void);
+bool plays_i915(void);
 
 /* usercopy.c: what requests point to; 0 or -EFAULT. */
 int copy_from_program(void *here, uint64_t there, size_t size);
@@ -69,6 +70,11 @@ void end_waiting(uint32_t queue);
 int wait_fence(struct xe_wait *request);
 void finish_all(void);
 void forget_all_after_fork(void);
+
+/* i915.c, i915_contexts.c */
+int answer_i915(int device, unsigned command, void *argument);
+int close_bound_object(uint32_t handle);
+void forget_contexts_after_fork(void);
 
 /* vmprocess.c: the process in which a VM's commands run. */
 struct vm_process {

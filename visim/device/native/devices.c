@@ -1,4 +1,5 @@
-/* Which devices a program sees: the models that VISIM_DEVICE names, in their order. */
+/* Which devices a program sees: the models that VISIM_DEVICE names, in their order, and which kernel
+ * driver plays them. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 static const struct model *chosen[MOST_DEVICES];
 static int chosen_count;
+static bool is_i915;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const struct model *find(const char *name, size_t length) {
@@ -19,6 +21,8 @@ static const struct model *find(const char *name, size_t length) {
 }
 
 static void choose(void) {
+    const char *driver = getenv("VISIM_KERNEL_DRIVER");
+    is_i915 = driver && strcmp(driver, "i915") == 0;
     const char *rest = getenv("VISIM_DEVICE");
     if (!rest || !*rest) rest = models[0].name;
     while (*rest && chosen_count < MOST_DEVICES) {
@@ -35,6 +39,11 @@ static void choose(void) {
 int device_count(void) {
     pthread_once(&once, choose);
     return chosen_count;
+}
+
+bool plays_i915(void) {
+    pthread_once(&once, choose);
+    return is_i915;
 }
 
 const struct model *device_at(int index) {

@@ -107,6 +107,10 @@ static bool has_mode(int flags) { return flags & O_CREAT || (flags & O_TMPFILE) 
 DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 
+/* What `open` is in programs that were compiled with _FORTIFY_SOURCE. */
+int __open_2(const char *path, int flags) { return open(path, flags); }
+int __open64_2(const char *path, int flags) { return open64(path, flags); }
+
 /* Intel's compiler writes the vISA text that it was asked to keep to this file, too, wherever the
  * program happens to be. Nobody reads it. */
 static bool is_left_by_compiler(const char *path, const char *mode) {
@@ -219,11 +223,14 @@ static int fill(uint64_t at, uint64_t *length, const char *text) {
 }
 
 static int answer_version(struct drm_version *version) {
+    const bool is_i915 = plays_i915();
     version->major = 1;
-    version->minor = version->patch = 0;
-    const int name = fill(version->name, &version->name_length, "xe");
-    const int date = fill(version->date, &version->date_length, "20231201");
-    const int more = fill(version->description, &version->description_length, "Intel Xe2 Graphics");
+    version->minor = is_i915 ? 6 : 0;
+    version->patch = 0;
+    const int name = fill(version->name, &version->name_length, is_i915 ? "i915" : "xe");
+    const int date = fill(version->date, &version->date_length, is_i915 ? "20201103" : "20231201");
+    const int more = fill(version->description, &version->description_length,
+                          is_i915 ? "Intel Graphics" : "Intel Xe2 Graphics");
     return name ? name : date ? date : more;
 }
 
@@ -239,11 +246,9 @@ static int mmap_offset(struct xe_gem_mmap_offset *request) {
     return object_offset(request->handle, &request->offset);
 }
 
-static int answer(int device, unsigned command, void *argument) {
+static int answer_xe(int device, unsigned command, void *argument) {
     const struct model *model = device_at(device);
-    switch (command) {
-        case DRM_VERSION: return answer_version(argument);
-        case DRM_GEM_CLOSE: return close_object(((struct drm_gem_close *)argument)->handle);
+    switch (DRIVER_COMMANDS + command) {
         case XE_DEVICE_QUERY: return answer_query(model, argument);
         case XE_GEM_CREATE: return create_object(model, argument);
         case XE_GEM_MMAP_OFFSET: return mmap_offset(argument);
@@ -257,6 +262,15 @@ static int answer(int device, unsigned command, void *argument) {
         case XE_WAIT_USER_FENCE: return wait_fence(argument);
         default: return -EINVAL;
     }
+}
+
+static int answer(int device, unsigned command, void *argument) {
+    const bool is_i915 = plays_i915();
+    const uint32_t handle = ((struct drm_gem_close *)argument)->handle;
+    if (command == DRM_VERSION) return answer_version(argument);
+    if (command == DRM_GEM_CLOSE) return is_i915 ? close_bound_object(handle) : close_object(handle);
+    if (command < DRIVER_COMMANDS) return -EINVAL;
+    return (is_i915 ? answer_i915 : answer_xe)(device, command - DRIVER_COMMANDS, argument);
 }
 
 static void trace(int device, unsigned command, int result) {

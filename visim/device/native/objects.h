@@ -41,6 +41,7 @@ struct queue {
     bool exists, is_known;
     uint32_t vm, class_, instance;
     uint32_t sent; /* the number of its last batch */
+    pthread_mutex_t order; /* taken first: one batch of i915's at a time gets its number */
     int socket;
     uint64_t fence; /* of its last batch; 0 if there was none */
 };

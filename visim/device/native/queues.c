@@ -20,6 +20,7 @@ int make_queue(uint32_t vm, uint32_t class_, uint32_t instance, uint32_t *found)
     if (id < MOST_QUEUES) {
         queues[id] = (struct queue){
             .exists = true, .vm = vm, .class_ = class_, .instance = instance, .socket = -1};
+        pthread_mutex_init(&queues[id].order, NULL);
         queues[id].sent = status_words[DONE_WORDS + id]; /* Numbers of earlier ones stay done. */
         status_words[id] = 0;
         *found = id;

@@ -56,6 +56,8 @@ int destroy_vm(uint32_t id) {
     vm->mappings = NULL;
     vm->room = 0;
     vm->exists = false;
+    for (uint32_t i = 0; i < MOST_QUEUES; i++)
+        if (queues[i].vm == id) queues[i].vm = 0; /* A VM of the same number is not theirs. */
     pthread_mutex_unlock(&tables_lock);
     if (vm->is_running) {
         const struct message message = {.kind = MESSAGE_END};
@@ -230,9 +232,11 @@ void finish_all(void) {
 /* A forked child shares the parent's files, but the VMs are the parent's: it gets lost ones. */
 void forget_all_after_fork(void) {
     pthread_mutex_init(&tables_lock, NULL);
+    forget_contexts_after_fork();
     for (uint32_t i = 0; i < MOST_QUEUES; i++) {
         if (queues[i].exists && queues[i].socket >= 0) real_close(queues[i].socket);
         queues[i].socket = -1;
+        pthread_mutex_init(&queues[i].order, NULL);
     }
     for (uint32_t i = 0; i < MOST_VMS; i++) {
         if (!vms[i].exists) continue;
