@@ -177,10 +177,13 @@ class Affine:
             shape = reader.shape(one.write.value, channel_of(one.write.mask))
         except _Later:
             return False
-        if shape is None or (slot.form is not None and not _agree(slot.form, shape.form)):
+        agrees = shape is not None and (slot.form is None or _agree(slot.form, shape.form))
+        if shape is None or not (agrees or len(slot.definitions) == 1):
             slot.dead = True
             return True
         before = slot.form, slot.fixed, slot.alike
+        if not agrees:  # it was made of what another slot had when half of it was known
+            slot.form, slot.alike = None, ()
         self._meet(slot, reader.writer, shape)
         slot.fixed = None
         if len(slot.definitions) == 1 and shape.form == slot.form and is_literal(shape):
@@ -271,11 +274,15 @@ class ShapeReader:
             case "broadcast":
                 one = self.shape(expr.args[0], None)
                 return None if one is None else uniform(lanes, bits, one.cores[0])
+            case "take":
+                one = self.shape(expr.args[0], None)
+                alike = one is not None and is_uniform(one) and len(set(one.cores)) == 1
+                return uniform(lanes, bits, one.cores[0]) if one is not None and alike else None
             case "convert" | "bitcast":
                 return self._convert(expr, channel)
             case "neg" | "not" | "abs":
                 return self._unary(expr, channel)
-            case "add" | "sub" | "mul" | "shl" | "and" | "or" | "xor" | "shr":
+            case "add" | "sub" | "mul" | "shl" | "and" | "or" | "xor" | "shr" | "div" | "rem":
                 return self._binary(expr, channel)
             case "min" | "max" if self._chooses:
                 return self._extreme(expr, channel)
@@ -381,6 +388,8 @@ class ShapeReader:
                 return self._product(name, a, b)
             case "shr":
                 return self.writer.combined("ashr" if expr.type.is_signed else "lshr", a, b)
+            case "div" | "rem":
+                return None if expr.type.is_signed else self.writer.divided(name, a, b)
             case "and" if (mask := _constant(b)) is not None and mask & mask + 1 == 0 < mask:
                 low = self.writer.convert(a, mask.bit_length(), signed=False)
                 return low and self.writer.convert(low, a.form.bits, signed=False)

@@ -32,6 +32,8 @@ class Paths:
         self._parent, self._spans = tree.parent, tree.spans
         self._left = MOST_STEPS
         self._known: dict[tuple[frozenset[Key], Key], bool] = {}
+        self._reached: dict[frozenset[Key], frozenset[Key]] = {}
+        self._left_to_reach = MOST_STEPS
 
     def above(self, key: Key) -> Key | None:
         """Return the last node that every path to a node goes through; None for the first."""
@@ -57,11 +59,31 @@ class Paths:
                 found.append((low, high))
         return found
 
-    def goes_through(self, spans: Spans, key: Key) -> bool:
-        """Whether every path to a node goes through another one of those that have these spans."""
+    def goes_through(self, sources: frozenset[Key], spans: Spans, key: Key) -> bool:
+        """Whether every path to a node goes through another one of some that have these spans."""
         number = self._spans[key][0]
         place = bisect_left(spans, (number,))
-        return place > 0 and number < spans[place - 1][1]
+        if place > 0 and number < spans[place - 1][1]:
+            return True
+        if len(sources) == 1 or (self._left_to_reach <= 0 and sources not in self._reached):
+            return False
+        return key not in self._reached_without(sources)
+
+    def _reached_without(self, sources: frozenset[Key]) -> frozenset[Key]:
+        """Return the nodes to which a path leads on which none of `sources` comes before them."""
+        found = self._reached.get(sources)
+        if found is None:
+            start = self._flow.start
+            seen, work = {start}, [start]
+            while work:
+                one = work.pop()
+                behind = () if one in sources else self._flow.edges.get(one, ())
+                new = set(behind) - seen
+                seen |= new
+                work += new
+            found = self._reached[sources] = frozenset(seen)
+            self._left_to_reach -= len(seen)
+        return found
 
     def keeps_channels(self, sources: frozenset[Key], key: Key) -> bool:
         """Whether only channels can be active at a node that were so at the last of `sources`.

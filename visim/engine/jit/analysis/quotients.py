@@ -19,19 +19,41 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.flow import Flow, mode_of
 from visim.engine.jit.analysis.lanes import channel_of
+from visim.engine.jit.analysis.lasting import LastingValues
+from visim.engine.jit.analysis.paths import Paths
 from visim.engine.jit.analysis.singles import SingleQuotients
 from visim.engine.jit.analysis.symbols import ValueFollower
 from visim.engine.jit.analysis.terms import Symbol, Symbols
 from visim.engine.jit.ir.division import divided
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
+from visim.linker.program import LinkedKernel
 from visim.sem.effects import Effect, WriteRegister
 from visim.sem.expr import Expr
 from visim.types import DF, UD, UQ, F
 
 _CORRECTION = 0x3FF0000000004000
 """The bits of 1 + 2**-38 in DF."""
+
+
+def with_divisions(kernel: LinkedKernel, flow: Flow) -> Flow:
+    """Return a unit's graph with divisions in place of the ends of what computes them.
+
+    The rounding mode is switched on the way, so that they are in chains of several nodes.
+    """
+    chains = flow.chains()
+    lasting, nodes = LastingValues(kernel, flow, chains, Paths(flow)), dict(flow.nodes)
+    for chain in (one for one in chains if len(one) > 1):
+        finder = QuotientFinder(lasting.follower(chain))
+        for node in chain:
+            before, block = node.block.before, node.block
+            steps = tuple(finder.next(step, mode_of(node)) for step in before)
+            if any(new is not old for new, old in zip(steps, before, strict=True)):
+                block = replace(block, steps=(*steps, *block.steps[len(steps) :]))
+                nodes[node.key] = replace(node, block=block)
+    return replace(flow, nodes=nodes)
 
 
 @dataclass

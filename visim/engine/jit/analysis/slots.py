@@ -266,7 +266,8 @@ class Slots:
         if sources is None:
             keys = frozenset(one for one in slot.steps if one is not None)
             sources = self._sources[slot.number] = Sources(keys, self.paths.spans(keys))
-        if None not in slot.steps and not self.paths.goes_through(sources.spans, key):
+        keys, spans = sources.keys, sources.spans
+        if None not in slot.steps and not self.paths.goes_through(keys, spans, key):
             return False
         return slot.whole or self.paths.keeps_channels(sources.keys, key)
 

@@ -105,6 +105,8 @@ def is_one(expr: Expr) -> bool:
 
 def divided(n: Expr, d: Expr, *, by_zero: int) -> Expr:
     """Return the quotient of numbers of UD, or of DF with such values; that by zero is said."""
+    if n.type == d.type == UD:
+        return _or_by_zero(node("div", UD, n, d), d, by_zero)
     if d.uop.name == "broadcast":
         one = d.args[0].to(DF)
         factor = node("fdiv", DF, constant(_MORE, DF, 1), one, attribute="rne")
@@ -113,5 +115,18 @@ def divided(n: Expr, d: Expr, *, by_zero: int) -> Expr:
         quotient = node("fdiv", DF, n.to(DF), d.to(DF), attribute="rne")
     whole = node("trunc", DF, quotient)
     moved = node("fadd", DF, whole, constant(_LAST_BIT_IS_ONE, DF, n.lanes), attribute="rne")
+    return _or_by_zero(moved.bits_as(UQ).to(UD), d, by_zero)
+
+
+def _or_by_zero(quotient: Expr, d: Expr, by_zero: int) -> Expr:
     zero, other = constant(0, d.type, d.lanes), constant(by_zero, UD, d.lanes)
-    return select(d.eq(zero), other, moved.bits_as(UQ).to(UD))
+    return select(d.eq(zero), other, quotient)
+
+
+def scalar_quotient(text: Text, name: str, bits: int, a: str, b: str) -> str:
+    """Return what `div` or `rem` makes of two unsigned numbers; by zero that is all ones."""
+    kind = f"i{bits}"
+    zero = text.let(f"icmp eq {kind} {b}, 0")
+    divisor = text.let(f"select i1 {zero}, {kind} 1, {kind} {b}")
+    found = text.let(f"u{name} {kind} {a}, {divisor}")
+    return text.let(f"select i1 {zero}, {kind} -1, {kind} {found}")

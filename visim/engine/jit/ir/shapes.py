@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
+from visim.engine.jit.ir.division import scalar_quotient
 from visim.engine.jit.ir.text import Text, numbers, signed, splat
 
 _Scalars = TypeVar("_Scalars", str, tuple[str, str])
@@ -235,6 +236,15 @@ class ShapeWriter:
             return None
         a, b = self.aligned(a, b)
         return self._linear(a, self._pairs(word, a.form.bits, a.cores, b.cores), 0)
+
+    def divided(self, name: str, a: Shape, b: Shape) -> Shape | None:
+        """Return what `div` or `rem` makes of two uniform shapes of unsigned numbers."""
+        if not (is_uniform(a) and is_uniform(b)):
+            return None
+        a, b = self.aligned(a, b)
+        pairs, bits = zip(a.cores, b.cores, strict=True), a.form.bits
+        found = _each(pairs, lambda pair: scalar_quotient(self.text, name, bits, *pair))
+        return self._linear(a, found, 0)
 
     def compared(self, relation: str, a: Shape, b: Shape, *, signed: bool) -> Shape | None:
         """Return whether a relation of two uniform shapes holds, as a shape of single bits.

@@ -129,10 +129,7 @@ class NodeWriter(SynchronizationWriter):
         """Return the rows of a run of which nothing else in the unit knows."""
         if self.unit.module.version.saving:
             return set()
-        own = {id(step) for step in run.steps}
-        divisions = [step for step in self.divisions if id(step) not in own]
-        divided = {place.variable.index for step in divisions for place in step.places}
-        return {row for row in local_rows(run, self.unit.users) if row.variable not in divided}
+        return local_rows(run, self.unit.users)
 
     def _forget(self, run: Run) -> None:
         """Forget what a loop may have written: vectors of predicates, conditions."""

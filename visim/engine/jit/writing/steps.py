@@ -14,7 +14,6 @@ from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
 from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within
 from visim.engine.jit.analysis.lookups import Lookup, LookupFinder
-from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.engine.jit.analysis.settings import overlaps
 from visim.engine.jit.analysis.slots import Slot, looks_across
 from visim.engine.jit.analysis.truths import Truths
@@ -68,7 +67,6 @@ class StepWriter:
         self.callouts = CallOutWriter(unit)
         self.tracing = TraceWriter(unit)
         self.chain = chain
-        self.divisions: list[Step] = []
         self.located = list(self._located())
         ends = accumulate(len(node.block.before) for node in chain)
         self.uncounted = list(zip(chain, ends, strict=True))
@@ -89,19 +87,10 @@ class StepWriter:
         self.written = 0
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
-        """Return the chain's instructions, each with its node and its number there.
-
-        Those that become divisions are noted: they read what the graph's instructions do not.
-        """
-        divides = not self.unit.module.flat and len(self.chain) > 1 and self.runs(Pass.DIVISION)
-        finder = QuotientFinder(self.unit.lasting.follower(self.chain)) if divides else None
+        """Return the chain's instructions, each with its node and its number there."""
         for node in self.chain:
-            mode = mode_of(node)
             for number, step in enumerate(node.block.before):
-                found = step if finder is None else finder.next(step, mode)
-                if found is not step:
-                    self.divisions.append(found)
-                yield node, number, found
+                yield node, number, step
 
     @cached_property
     def _of_lanes(self) -> list[Load | Store]:
