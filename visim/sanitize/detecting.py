@@ -23,6 +23,7 @@ from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.machine.extents import Extent
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.findings import Actor, Coordinates, Finding
+from visim.sanitize.images.shapes import Picture
 from visim.sanitize.places import Places
 from visim.sem.effects import Effect
 
@@ -82,6 +83,7 @@ class Surroundings:
         areas: its flat memory, and that of surfaces which no pointer reaches.
         surfaces: the host address of each surface, by binding table index.
         bound: the memory of each linear surface, by binding table index.
+        pictures: the images, and arrays of two dimensions, by binding table index.
         extents: what the arguments are of flat and of local memory.
         scratch_bytes: the scratch memory of each thread.
         scratch_step: how much further in it the memory of each thread begins than that of the one
@@ -94,6 +96,7 @@ class Surroundings:
     areas: tuple[Area, ...] = ()
     surfaces: dict[int, int] = field(default_factory=dict[int, int])
     bound: dict[int, Area] = field(default_factory=dict[int, Area])
+    pictures: dict[int, Picture] = field(default_factory=dict[int, Picture])
     extents: tuple[Extent, ...] = ()
     sizes: Sizes | None = None
     scratch_bytes: int = 0
@@ -106,6 +109,15 @@ class Surroundings:
             if area.start <= address < area.start + max(area.size, 1):
                 return area
         return None
+
+    def picture(self, address: int) -> Picture | None:
+        """Return the image that a byte is of."""
+        return next((one for one in self.pictures.values() if one.has(address)), None)
+
+    @property
+    def texel_bytes(self) -> int:
+        """So many bytes of the texels of images are looked at: those of the smallest, 4 at most."""
+        return min((4, *(one.unit for one in self.pictures.values())))
 
     def local_element(self, address: int) -> str:
         """Return what a byte of local memory is called: an argument's element, if it is of one."""

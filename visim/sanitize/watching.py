@@ -11,6 +11,7 @@ from visim.linker.program import LinkedKernel
 from visim.sanitize.barriers import NAME as BARRIER
 from visim.sanitize.barriers import BarrierDetector, BarrierInstrument
 from visim.sanitize.bounds.detector import BoundsDetector
+from visim.sanitize.bounds.images import ImageBoundsInstrument
 from visim.sanitize.bounds.instrument import BoundsInstrument, Reach
 from visim.sanitize.bounds.suspecting import BoundsSuspects
 from visim.sanitize.bounds.table import ExtentTable, extent_table
@@ -24,6 +25,7 @@ from visim.sanitize.detecting import (
     Undefined,
     WatchingSanitizer,
 )
+from visim.sanitize.images.table import ImageTable, image_table
 from visim.sanitize.instrumented import InstrumentedKernel, instrumented
 from visim.sanitize.quick.groups import GroupInstrument
 from visim.sanitize.quick.meetings import MeetingInstrument
@@ -105,10 +107,15 @@ class Wanted:
         """The words of quick looks that the launch needs, if it does."""
         return cell_space() if self.is_quick else None
 
+    @property
+    def images(self) -> ImageTable | None:
+        """Where the shapes of images are that the launch needs, if it does."""
+        return image_table() if {"bounds", "races"} & {*self.names} else None
+
     def turn(self) -> AbstractContextManager[object]:
         """Return what holds while a launch runs: shadows and extents are of one at a time."""
         stack = ExitStack()
-        for one in (self.space, self.table, self.cells):
+        for one in (self.space, self.table, self.images, self.cells):
             if one is not None:
                 stack.enter_context(one.lock)
         return stack
@@ -121,7 +128,7 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         UnsupportedError: the system does not let the process have shadows of memory.
     """
     instruments: list[Instrument] = []
-    space, table = wanted.space, wanted.table
+    space, table, images = wanted.space, wanted.table, wanted.images
     if table is not None:
         # Detectors of more than bounds have to see which lanes are out of range.
         alone = not {"races", "uninit", "barriers"} & {*wanted.names}
@@ -140,12 +147,14 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         tracking = Tracking(*kept, has_groups=reach.has_groups)
         instruments.append(UninitInstrument(kernel, tracking, space))
     cells = wanted.cells
-    if "races" in wanted.names:
+    if images is not None and "bounds" in wanted.names:
+        instruments.append(ImageBoundsInstrument(kernel, reach, images))
+    if images is not None and "races" in wanted.names:
         if cells is None:
-            instruments.append(RaceInstrument())
+            instruments.append(RaceInstrument(kernel, images))
         else:
             apart = wanted.is_apart
-            instruments.append(SuspicionInstrument(kernel, reach, cells, is_apart=apart))
+            instruments.append(SuspicionInstrument(kernel, reach, cells, images, is_apart=apart))
     if "barriers" in wanted.names and cells is None:
         instruments.append(BarrierInstrument())
     if cells is not None:
@@ -178,7 +187,9 @@ def sanitizer(
         is_hasty: whether findings are wanted as soon as there are any.
     """
     detectors: list[Detector] = []
-    cells = wanted.cells
+    cells, images = wanted.cells, wanted.images
+    if images is not None:
+        images.fill(surroundings.pictures)
     if cells is not None:
         detectors.append(SuspicionDetector(surroundings, cells))
     elif "races" in wanted.names:

@@ -14,6 +14,7 @@ from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
 from tests.opencl.sanitizers.pairs_barriers import BARRIER_PAIRS
 from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
 from tests.opencl.sanitizers.pairs_field import FIELD_PAIRS
+from tests.opencl.sanitizers.pairs_images import IMAGE_PAIRS
 from tests.opencl.sanitizers.pairs_kinds import KINDS_PAIRS
 from tests.opencl.sanitizers.pairs_more import MORE_PAIRS
 from tests.opencl.sanitizers.pairs_parts import PART_PAIRS
@@ -23,7 +24,7 @@ from tests.shares import share
 SHARE = 24
 EVERY = (
     *(*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS),
-    *(*BARRIER_PAIRS, *PART_PAIRS),
+    *(*BARRIER_PAIRS, *PART_PAIRS, *IMAGE_PAIRS),
 )
 
 
@@ -37,7 +38,13 @@ def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[vis
     if pair.part:
         given = visim.Buffer(4 * 2048)[4 * 512 : 4 * (512 + SIZE)]
     kernel = program["k"]
-    arguments = [x, given] + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
+    given = [
+        visim.Image(array.astype(np.uint32).reshape(8, 32, -1)[:, :, :1].copy())
+        if f"image2d_t {name}" in pair.head
+        else array
+        for name, array in (("x", x), ("y", given))
+    ]
+    arguments = given + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
     try:
         with visim.printf_to(list[str]().append):
             report = kernel.launch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -34,11 +34,13 @@ from visim.sanitize.detecting import (
     Undefined,
 )
 from visim.sanitize.findings import Finding
+from visim.sanitize.images.shapes import Picture
 from visim.sanitize.places import Places
 from visim.sanitize.watching import Wanted, sanitizer
 
 _SHADOWS, _EXTENTS, _CELLS = "shadow memory", "extents of memory", "words of races"
-OWN_MEMORY = frozenset({_SHADOWS, _EXTENTS, _CELLS})
+_IMAGES = "shapes of images"
+OWN_MEMORY = frozenset({_SHADOWS, _EXTENTS, _CELLS, _IMAGES})
 _PRINTF = POINTED_TO["printf_buffer"]
 _KINDS = {
     "private memory": "private",
@@ -75,7 +77,9 @@ class Sanitizing:
             memory.add(space.bytes, _SHADOWS)
         if table is not None and _EXTENTS not in known:
             memory.add(table.bytes, _EXTENTS)
-        cells = self.wanted.cells
+        cells, images = self.wanted.cells, self.wanted.images
+        if images is not None and _IMAGES not in known:
+            memory.add(images.bytes, _IMAGES)
         if cells is not None and _CELLS not in known:
             memory.add(cells.bytes, _CELLS)
 
@@ -124,6 +128,7 @@ class Sanitizing:
         bound = {index: _area(plan.surfaces[index]) for index in _linear(plan)}
         areas += _unknown(areas, bound.values())
         surfaces = {index: area.start for index, area in bound.items()}
+        pictures = dict(_pictures(plan))
         sizes, scratch = _sizes(plan.geometry), machine.scratch_bytes
         extents = list(plan.extents)
         extents += [
@@ -139,6 +144,7 @@ class Sanitizing:
             areas,
             surfaces,
             bound,
+            pictures,
             tuple(extents),
             sizes,
             scratch,
@@ -239,6 +245,21 @@ def _own_arrays(
 
 def _area(surface: Surface) -> Area:
     return Area(surface.host_address, surface.size, surface.allocation.name)
+
+
+def _pictures(plan: LaunchPlan) -> Iterator[tuple[int, Picture]]:
+    """Yield the images of a plan, and its arrays of two dimensions, by binding table index."""
+    images = plan.surfaces.images
+    for index in _linear(plan):
+        surface, image = plan.surfaces[index], images.get(index)
+        start, name = surface.host_address, surface.allocation.name
+        if image is not None:
+            unit, counts = image.format.texel_bytes, image.levels[0].size
+            row = counts[0] * unit
+            yield index, Picture(name, start, unit, counts, row, math.prod(counts[1:]))
+        elif surface.height is not None and surface.width is not None:
+            counts = (surface.width, surface.height)
+            yield index, Picture(name, start, 1, counts, *counts)
 
 
 def _unknown(areas: Iterable[Area], bound: Iterable[Area]) -> tuple[Area, ...]:

@@ -10,6 +10,7 @@ from visim.engine.observers import GroupStart
 from visim.engine.provenance import NOBODY, Owners, Provenance
 from visim.errors import Fault
 from visim.machine.extents import Extent
+from visim.sanitize.bounds.images import IMAGE, unpacked
 from visim.sanitize.bounds.instrument import (
     OWN_LOCAL,
     PREFIX,
@@ -79,11 +80,30 @@ class BoundsDetector:
         """Nothing is left of the launch."""
 
     def _look(self, accesses: Accesses, site: AccessSite, first: int, values: list[int]) -> None:
+        if site.operation.startswith(IMAGE):
+            self._look_at_texels(accesses, site, first, values)
+            return
         known = self._site(site)
         is_block = not isinstance(known.access, Load) and site.lanes == 1
         channel = None if is_block and site.lanes == 1 else first + known.first_channel
         actor = self._surroundings.actor(accesses.group, accesses.thread, channel)
         self._report(actor, site, known, values)
+
+    def _look_at_texels(
+        self, accesses: Accesses, site: AccessSite, first: int, values: list[int]
+    ) -> None:
+        """Report texels that are written and not there."""
+        unit = self._surroundings.kernel.units[site.unit]
+        execution = getattr(unit.body[site.pc], "exec", None)
+        channel = first + (0 if execution is None else execution.offset)
+        actor = self._surroundings.actor(accesses.group, accesses.thread, channel)
+        index, coordinates = unpacked(values[0])
+        picture = self._surroundings.pictures.get(index)
+        if picture is not None:
+            texel = f"{picture.at(coordinates)} of {picture.extent}"
+            message, side = f"{_who(actor)} writes {texel}", Side(site.unit, site.pc, actor)
+            name, count = picture.name, len(values)
+            self._collector.add("oob-write", [side], message, buffer=name, count=count)
 
     def _report(self, actor: Actor, site: AccessSite, known: _Site, values: list[int]) -> None:
         access = known.access
@@ -101,9 +121,7 @@ class BoundsDetector:
             start, size = extent.whole
             if start <= address < start + size:
                 kind = "oob-sub-buffer"
-        thread = f"thread {actor.thread} of group {actor.group}"
-        who = f"work-item {actor.work_item}" if actor.work_item else thread
-        message = f"{who} {does} {self._what(access, extent, address)}"
+        message = f"{_who(actor)} {does} {self._what(access, extent, address)}"
         name = None if extent is None or extent.name == OWN_LOCAL else extent.name
         side = Side(site.unit, site.pc, actor)
         self._collector.add(kind, [side], message, buffer=name, count=len(values))
@@ -178,6 +196,11 @@ class BoundsDetector:
             case _:
                 owners = NOBODY
         return _Site(access, owners, first)
+
+
+def _who(actor: Actor) -> str:
+    thread = f"thread {actor.thread} of group {actor.group}"
+    return f"work-item {actor.work_item}" if actor.work_item else thread
 
 
 def fill_table(table: ExtentTable, surroundings: Surroundings, reach: Reach) -> None:

@@ -11,6 +11,7 @@ from visim.linker.program import LinkedKernel
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings
 from visim.sanitize.findings import Actor, Coordinates
+from visim.sanitize.images.texels import TEXELS
 from visim.sanitize.races.across import Access, Across
 from visim.sanitize.races.clocks import Clocks
 from visim.sanitize.races.columns import ATOMIC, READ, WHOLE, WRITE, Table
@@ -23,14 +24,20 @@ from visim.sem.effects import (
     Effect,
     Fence,
     NamedBarrierSignal,
+    Request,
     Space,
 )
+from visim.sem.requests import TexelAtomic
 
 BATCH_WORDS = 1 << 21
 """Groups are looked at together until they have noted so many words."""
 
 _VERBS = {READ: "reads", ATOMIC: "atomically updates", WRITE: "writes"}
-_FLAGS = {"local": "CLK_LOCAL_MEM_FENCE", "global": "CLK_GLOBAL_MEM_FENCE"}
+_FLAGS = {
+    "local": "CLK_LOCAL_MEM_FENCE",
+    "global": "CLK_GLOBAL_MEM_FENCE",
+    "image": "CLK_IMAGE_MEM_FENCE",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,8 @@ class RaceDetector:
             return None
         entries = self._recorder.entries
         one, other = (int(rows.entries[row]) for row in (pair.first, pair.second))
+        if self._is_of_image(self._access(rows, pair.first)):
+            memory = "image"
         if entries.numbers[one] == entries.numbers[other] and (
             entries.threads[one] == entries.threads[other]
         ):
@@ -152,8 +161,8 @@ class RaceDetector:
                 f"a barrier stands between them, but without a fence for {memory} memory: use "
                 f"barrier({flag})"
             )
-        if memory == "global" and kind == "race-global":
-            return "put barrier(CLK_GLOBAL_MEM_FENCE) between the two accesses"
+        if memory != "local" and kind == "race-global":
+            return f"put barrier({_FLAGS[memory]}) between the two accesses"
         return None
 
     def _note(self, race: _Race, count: int) -> None:
@@ -207,7 +216,14 @@ class RaceDetector:
         area = None if race.memory == "local" else self._surroundings.area(race.address)
         return None if area is None else area.name
 
+    def _is_of_image(self, access: Access) -> bool:
+        return self._recorder.sites[access.site].operation.startswith(TEXELS)
+
     def _what(self, race: _Race) -> str:
+        if self._is_of_image(race.first):
+            picture = self._surroundings.picture(race.address)
+            if picture is not None:
+                return picture.texel(race.address)
         size = max(1, self._element(race.first))
         if race.memory == "local":
             return self._surroundings.local_element(race.address)
@@ -252,12 +268,17 @@ def _needs_clocks(kernel: LinkedKernel) -> bool:
             for effect in kernel.known_effects(unit, pc):
                 if isinstance(effect, NamedBarrierSignal):
                     return True
-                has_atomics |= isinstance(effect, Atomic)
+                has_atomics |= _is_atomic(effect)
                 if isinstance(before, Fence):
                     meets = isinstance(effect, Fence | Barrier | BarrierSignal)
                     has_fences |= not (before.memory is Space.SLM and meets)
                 before = effect
     return has_atomics and has_fences
+
+
+def _is_atomic(effect: Effect) -> bool:
+    of_texels = isinstance(effect, Request) and isinstance(effect.operation, TexelAtomic)
+    return of_texels or isinstance(effect, Atomic)
 
 
 __all__ = ["RaceDetector"]

@@ -10,6 +10,7 @@ import numpy as np
 from visim.engine.accesses import WATCH, Accesses, AccessSite, Words, access_site, lanes_on
 from visim.errors import InternalError
 from visim.sanitize.detecting import Surroundings
+from visim.sanitize.images.texels import TEXELS, piece_of, requests, verb_of
 from visim.sanitize.races.clocks import GLOBAL, LOCAL, MEMORIES, NOTHING, Clocks, thread_number
 from visim.sanitize.races.columns import (
     ATOMIC,
@@ -35,6 +36,7 @@ from visim.sem.effects import (
     Store,
     StoreBlock,
 )
+from visim.sem.requests import BlockLoad, BlockStore
 
 _KINDS = {"load": READ, "store": WRITE, "atomic": ATOMIC}
 _MEMORY = {Space.SLM.value: LOCAL, Space.FLAT.value: GLOBAL, Space.SURFACE.value: GLOBAL}
@@ -124,16 +126,15 @@ class Recorder:
             head = words[place]
             local = head & 0xFFFFFFFF
             site, number = accesses.sites[local], numbers[local]
-            if site.kind in _MEETS:
-                if site.kind != WATCH:
-                    self._meet(thread, accesses.thread, site, head >> 32)
-                elif last is not None and site.operation.startswith(VALUE):
-                    element = int(site.operation[len(VALUE) :])
-                    last.values[element][-1] = offset + place + 1 + site.masks
-            else:
+            if site.kind not in _MEETS or site.operation.startswith(TEXELS):
                 last = self._access(thread, accesses.thread, number, head >> 32, offset + place)
-                if last is not None and site.kind == "atomic" and self._clocks is not None:
-                    self._atomic(accesses, place, site, last.bases[-1])
+                if last is not None and last.lanes.kind == ATOMIC:
+                    self._atomic(accesses, place, site, last)
+            elif site.kind != WATCH:
+                self._meet(thread, accesses.thread, site, head >> 32)
+            elif last is not None and site.operation.startswith(VALUE):
+                element = int(site.operation[len(VALUE) :])
+                last.values[element][-1] = offset + place + 1 + site.masks
             place += lengths[local]
 
     def tables(self) -> tuple[Table | None, Table | None]:
@@ -261,6 +262,8 @@ class Recorder:
 
     def _new(self, number: int) -> _Found | None:
         site = self.sites[number]
+        if site.operation.startswith(TEXELS):
+            return self._texels(site)
         memory, kind = _MEMORY.get(site.space), _KINDS.get(site.kind)
         if memory is None or kind is None:
             return None
@@ -285,14 +288,29 @@ class Recorder:
             values = [[] for _ in range(1 if block else lanes.elements)]
         return _Found(memory, lanes, values=values)
 
-    def _atomic(self, accesses: Accesses, place: int, site: AccessSite, base: int) -> None:
+    def _texels(self, site: AccessSite) -> _Found:
+        """Return where to note the texels of a message to an image, or the pieces of a block."""
+        kernel = self._surroundings.kernel
+        unit = kernel.units[site.unit]
+        number = int(site.operation.removeprefix(TEXELS))
+        request = requests(kernel.effects(unit, site.pc))[number]
+        kind, size = _KINDS[verb_of(request)], self._surroundings.texel_bytes
+        if isinstance(request.operation, BlockLoad | BlockStore):
+            lanes = Lanes(None, kind, 1, piece_of(request.operation.width))
+        else:
+            execution = getattr(unit.body[site.pc], "exec", None)
+            lanes = Lanes(getattr(execution, "offset", None), kind, 1, size)
+        return _Found(GLOBAL, lanes, values=[[]] if kind == WRITE else [])
+
+    def _atomic(self, accesses: Accesses, place: int, site: AccessSite, found: _Found) -> None:
         """Let clocks meet at the bytes of an atomic."""
+        if self._clocks is None:
+            return
         entry = accesses.words[place + 1 : place + site.words]
         addresses = np.unique(lanes_on(site, entry)[1])
-        if self._clocks is not None:
-            number = thread_number(self._group, accesses.thread)
-            own = 0 if _MEMORY.get(site.space) == GLOBAL else (self._group + 1) << 48
-            self._clocks.atomic(number, [int(one) + base + own for one in addresses])
+        number, base = thread_number(self._group, accesses.thread), found.bases[-1]
+        own = 0 if found.memory == GLOBAL else (self._group + 1) << 48
+        self._clocks.atomic(number, [int(one) + base + own for one in addresses])
 
 
 def without_guesses(table: Table, entries: Entries, comparing: Sequence[bool]) -> Table:

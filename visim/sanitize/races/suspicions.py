@@ -20,6 +20,9 @@ from visim.sanitize.bounds.instrument import (
     element_bytes,
     group_of_thread,
 )
+from visim.sanitize.images.table import ImageTable
+from visim.sanitize.images.texels import is_painted, texels_of
+from visim.sanitize.images.texels import verb_of as verb_of_request
 from visim.sanitize.quick.groups import GLOBAL, LOCAL, head_at, thread_word
 from visim.sanitize.quick.suspects import suspicion
 from visim.sanitize.races.cells import CellSpace
@@ -90,14 +93,23 @@ class SuspicionInstrument:
         kernel: the kernel without instruments.
         reach: what it reaches.
         space: where the words are.
+        images: where the shapes of images are.
         is_apart: whether no two arguments share memory.
     """
 
     def __init__(
-        self, kernel: LinkedKernel, reach: Reach, space: CellSpace, *, is_apart: bool
+        self,
+        kernel: LinkedKernel,
+        reach: Reach,
+        space: CellSpace,
+        images: ImageTable,
+        *,
+        is_apart: bool,
     ) -> None:
         apart = ", arguments apart" if is_apart else ""
-        self.name = f"race suspicions at {space.base:x}{apart}"
+        self._images = images if is_painted(kernel) else None
+        painted = "" if self._images is None else f", images at {images.address:x}"
+        self.name = f"race suspicions at {space.base:x}{apart}{painted}"
         self._needless = Needless(kernel, reach, is_apart=is_apart)
         self.space = space
         self._kernel, self._hidden = kernel, reach.hidden
@@ -120,6 +132,8 @@ class SuspicionInstrument:
                 execution = getattr(unit.body[pc], "exec", None)
                 size = (0, 0) if execution is None else (execution.size, execution.offset)
                 found += self._claim(effect, *size)
+            if isinstance(effect, Request) and self._images is not None:
+                found += self._texels(effect, unit.body[pc], self._images)
             found.append(effect)
         return (*found, *(effect for effect in effects if isinstance(effect, RegisterWrite)))
 
@@ -147,18 +161,44 @@ class SuspicionInstrument:
             yield start
             address = address + broadcast(loaded(start), address.lanes)
         is_own = address.lanes > 1 and size == address.lanes
+        channel, count = first if is_own else None, element_bytes(effect) * _elements(effect)
+        yield from self._claims(memory, verb_of(effect), address, effect.mask, count, channel)
+
+    def _texels(self, request: Request, item: object, images: ImageTable) -> Iterator[Effect]:
+        """Yield what notes the texels of a message: their first bytes are enough."""
+        texels = texels_of(request, images)
+        if texels is None:
+            return
+        yield from texels.words
+        mask = texels.inside if request.mask is None else request.mask & texels.inside
+        execution = getattr(item, "exec", None)
+        is_own = execution is not None and execution.size == texels.addresses.lanes > 1
+        channel = execution.offset if execution is not None and is_own else None
+        verb = verb_of_request(request)
+        yield from self._claims(GLOBAL, verb, texels.addresses, mask, 1, channel)
+
+    def _claims(
+        self,
+        memory: int,
+        verb: str,
+        address: Expr,
+        mask: Expr | None,
+        count: int,
+        first: int | None,
+    ) -> Iterator[Effect]:
+        """Yield what notes accesses to `count` bytes at each address, from channel `first` on."""
         head = word_at(head_at(self.space, memory))
         yield head
         own = loaded(head) | thread_word()
-        for some, mask in _parts(address, effect.mask):
+        for some, chosen in _parts(address, mask):
             claim = Claim(
-                verb_of(effect),
+                verb,
                 memory == LOCAL,
                 some,
-                element_bytes(effect) * _elements(effect),
-                mask,
+                count,
+                chosen,
                 own,
-                first if is_own else None,
+                first,
                 self.space.slm if memory == LOCAL else self.space.flat,
                 SLM_BITS if memory == LOCAL else FLAT_BITS,
                 self.space.launch,

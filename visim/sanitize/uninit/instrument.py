@@ -50,6 +50,7 @@ from visim.sem.expr import (
     unsigned,
     vector_constant,
 )
+from visim.sem.requests import COLOURS
 from visim.sem.tracer import Tracer
 from visim.types import BOOL, UD, UQ, DataType
 
@@ -61,6 +62,8 @@ _CLEAN = frozenset(
     | {"fused"}
 )
 _OUTPUTS = frozenset({Space.FLAT, Space.SURFACE})
+_CONTENT = frozenset((*COLOURS, "data", "operand0", "operand1"))
+"""Parameters of messages to images that do not say where."""
 _PADDED = 4
 """Elements of a vector of three as it is stored."""
 _THREAD_FIELD = 8
@@ -426,7 +429,12 @@ def _addresses(effect: Message) -> tuple[Expr, ...]:
         case LoadBlock() | StoreBlock():
             return (effect.address,)
         case Request():
-            return effect.values or (effect.surface,)
+            where = [
+                value
+                for name, value in zip(effect.operation.parameters, effect.values, strict=True)
+                if name not in _CONTENT
+            ]
+            return tuple(where) or (effect.surface,)
 
 
 def _without_padding(values: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -443,6 +451,12 @@ def _stored(effect: Message) -> tuple[Expr, ...]:
             return (effect.value,)
         case Atomic():
             return effect.operands
+        case Request():
+            return tuple(
+                value
+                for name, value in zip(effect.operation.parameters, effect.values, strict=True)
+                if name in _CONTENT
+            )
         case _:
             return ()
 
