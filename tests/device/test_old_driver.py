@@ -13,7 +13,7 @@ from visim.device.driver import I915, find_driver
 from visim.device.models import MODELS
 
 ROOT = Path(__file__).parents[2]
-DEVICES = ("tgllp", "dg2")
+DEVICES = ("tgllp", "dg2", "pvc")
 pytestmark = pytest.mark.skipif(
     old_driver() is None, reason="the system has no driver for i915: Debian 12's intel-opencl-icd"
 )
@@ -57,10 +57,17 @@ def test_saxpy_is_right_by_opencl_and_by_level_zero(device: str, tmp_path: Path)
     assert [one.name for one in tmp_path.iterdir()] == ["report.json"]
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES[:2])
 def test_the_drivers_own_kernels_run(device: str) -> None:
     done = visim_exec(*program("images"), device=device)
     assert json.loads(done.stdout) == [1, 2, 3, 4], done.stderr
+
+
+def test_all_three_may_be_seen_at_once() -> None:
+    done = visim_exec(*program("saxpy_on_each"), device=",".join(DEVICES))
+    found = json.loads(done.stdout)
+    assert len({name for name, _ in found}) == len(DEVICES)
+    assert {value for _, value in found} == {297.0}, done.stderr
 
 
 def test_kernels_find_local_memory_and_buffers_in_place() -> None:
@@ -86,5 +93,5 @@ def test_a_fault_is_told_and_loses_the_device() -> None:
 def test_gpus_that_the_driver_does_not_have_are_refused_in_words() -> None:
     done = visim_exec("true", device="bmg")
     assert done.returncode == 2
-    assert "is one for i915 and has no bmg, only dg2, tgllp" in done.stderr
+    assert "is one for i915 and has no bmg, only pvc, dg2, tgllp" in done.stderr
     assert len(find_driver(old_driver()).known) < len(MODELS)

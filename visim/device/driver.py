@@ -27,8 +27,6 @@ _OPENCL, _LEVEL_ZERO = "libigdrcl.so", "libze_intel_gpu.so.1"
 _XE_NAME = b"IoctlHelperXe"
 XE, I915 = "xe", "i915"
 """The drivers of the kernel that the device can play."""
-_NEEDS_INTELS_I915 = {"pvc"}
-"""Of these old drivers learn the tiles only from Intel's own i915; with Linux's they crash."""
 _INSIDE = ("", "lib", "root/usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 _SYSTEM = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
 
@@ -56,8 +54,6 @@ class Driver:
         """Return whether the driver has a GPU: the names of families stand in its library."""
         if self.kernel == XE or self.opencl is None:
             return True
-        if model.name in _NEEDS_INTELS_I915:
-            return False
         return _has(self.opencl, b"\0" + model.name.encode() + b"\0")
 
 

@@ -25,6 +25,9 @@ _AS_ZEBIN = "-cl-intel-allow-zebin"
 _FOR_OLD_COMPILER = ("RebuildPrecompiledKernels", "DisableDeepBind")
 """Options of drivers of 2022: their own kernels are compiled in that form, too, and the compiler
 calls the functions of the C library that we stand before."""
+_WITH_TILES = {"pvc"}
+"""GPUs whose tiles only Intel's own i915 tells. Old drivers crash where they make an object in the
+memory of a tile, and Debian's cannot ask that i915; so objects are in the host's memory."""
 _LINES = "-g"
 _ALONE = (
     *("ExperimentalSmallBufferPoolAllocator", "EnableDeviceUsmAllocationPool"),
@@ -75,6 +78,8 @@ def variables(
     }
     if driver.kernel == I915:
         found |= dict.fromkeys(_FOR_OLD_COMPILER, "1")
+        if any(model.name in _WITH_TILES for model in models):
+            found["EnableLocalMemory"] = "0"
     if is_watched:
         found |= dict.fromkeys(_ALONE, "0") | {"InjectApiBuildOptions": _LINES}
         found["VISIM_OPENCL"] = str(driver.opencl or "")

@@ -59,6 +59,8 @@ def bound_surfaces(
     images: list[BorrowedImage] = []
     for index, (name, place) in _places(space, kernel, walk, bases, states).items():
         words = _words(space, place, STATE_WORDS)
+        if not any(words):
+            continue  # The driver has not written it: the kernel takes the pointer.
         kind = TYPE.of(words)
         if kind == BUFFER and FORMAT.of(words) == RAW:
             surfaces.bind_allocation(index, _buffer(space, words, name))
