@@ -76,12 +76,13 @@ def test_kernels_find_local_memory_and_buffers_in_place() -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_sanitizers_know_lines_and_ends_of_buffers(device: str) -> None:
+def test_sanitizers_know_lines_and_ends_of_buffers(device: str, tmp_path: Path) -> None:
     options = ("--sanitize", "races,bounds")
-    done = visim_exec(*program("mistakes"), device=device, options=options)
+    done = visim_exec(*program("mistakes"), device=device, options=options, cwd=tmp_path)
     assert done.returncode == 1
     assert "error[race-local]" in done.stderr
     assert "writes out[1000] of 1000" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_fault_is_told_and_loses_the_device() -> None:

@@ -9,7 +9,9 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from visim.device.driver import I915, Driver
@@ -25,6 +27,10 @@ _AS_ZEBIN = "-cl-intel-allow-zebin"
 _FOR_OLD_COMPILER = ("RebuildPrecompiledKernels", "DisableDeepBind")
 """Options of drivers of 2022: their own kernels are compiled in that form, too, and the compiler
 calls the functions of the C library that we stand before."""
+_LEAVINGS = "IGC_DumpToCustomDir"
+"""Where that compiler leaves files if it notes lines; without this, in the current folder."""
+_LEFT_S = 600.0
+"""So old are files that nobody will come back to."""
 _WITH_TILES = {"pvc"}
 """GPUs whose tiles only Intel's own i915 tells. Old drivers crash where they make an object in the
 memory of a tile, and Debian's cannot ask that i915; so objects are in the host's memory."""
@@ -78,6 +84,7 @@ def variables(
     }
     if driver.kernel == I915:
         found |= dict.fromkeys(_FOR_OLD_COMPILER, "1")
+        found[_LEAVINGS] = os.environ.get(_LEAVINGS) or f"{_emptied_folder()}{os.sep}"
         if any(model.name in _WITH_TILES for model in models):
             found["EnableLocalMemory"] = "0"
     if is_watched:
@@ -89,6 +96,17 @@ def variables(
     if driver.level_zero is not None:
         found["ZE_ENABLE_ALT_DRIVERS"] = str(driver.level_zero)
     return found
+
+
+def _emptied_folder() -> Path:
+    """Return the folder for what the compiler leaves, without what it left there long ago."""
+    folder = cache_folder() / "leavings"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        with suppress(OSError):  # Another program removes it, too.
+            if time.time() - path.stat().st_mtime > _LEFT_S:
+                path.unlink()
+    return folder
 
 
 def device_tree(models: Sequence[Model], opencl: Path | None) -> Path:
