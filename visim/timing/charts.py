@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -29,16 +29,45 @@ COLOURS: Mapping[str, str] = dict(
 )
 """A colour for each category."""
 
-_WIDTH = 960
 _LEFT = 90
-_MOST_BOXES, _MOST_ROWS = 4000, 24
+_MOST_BOXES = 4000
 
 
-def _svg(height: float, parts: Sequence[str], label: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What a picture is drawn on: its width in pixels, how many parts of time and rows it has.
+
+    A page has each picture on several sheets and shows the one that fits: letters keep their size.
+    """
+
+    name: str
+    width: int
+    parts: int
+    rows: int
+
+    @property
+    def inner(self) -> int:
+        """The width right of the names of rows."""
+        return self.width - _LEFT - 10
+
+    @property
+    def columns(self) -> int:
+        """How many registers fit beside each other: a power of two."""
+        return 1 << ((self.width - 16) // 29).bit_length() - 1
+
+
+WIDE, NARROW = Sheet("wide", 960, 512, 24), Sheet("narrow", 360, 90, 8)
+_CHARACTER = 5.6
+"""Pixels of a letter, about."""
+_RATE_WIDTH = 38
+"""Pixels of a rate with its gap to the next one."""
+
+
+def _svg(sheet: Sheet, height: float, parts: Sequence[str], label: str) -> str:
     body = "".join(parts)
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(label)}">'
-        f"{body}</svg>"
+        f'<svg class="{sheet.name}" viewBox="0 0 {sheet.width} {height:.0f}" role="img" '
+        f'aria-label="{escape(label)}">{body}</svg>'
     )
 
 
@@ -60,10 +89,10 @@ def _line(points: Sequence[tuple[float, float]], style: str) -> str:
     return f'<polyline points="{path}" fill="none" {style}/>'
 
 
-def stall_stack(rows: Sequence[tuple[str, Mapping[str, int]]]) -> str:
+def stall_stack(rows: Sequence[tuple[str, Mapping[str, int]]], sheet: Sheet = WIDE) -> str:
     """Return one stacked bar a row: a name and its cycle-slots by category."""
     parts: list[str] = []
-    scale = _WIDTH - _LEFT - 10
+    scale = sheet.inner
     for number, (name, stalls) in enumerate(rows):
         whole = max(1, sum(stalls.values()))
         x, y = float(_LEFT), 8 + 26 * number
@@ -74,16 +103,17 @@ def stall_stack(rows: Sequence[tuple[str, Mapping[str, int]]]) -> str:
             if cycles:
                 parts.append(_box(x, y, width, 20, COLOURS[category], title))
             x += width
-    return _svg(12 + 26 * len(rows), parts, "stall stack")
+    return _svg(sheet, 12 + 26 * len(rows), parts, "stall stack")
 
 
-def timeline(result: TimingResult) -> str:
+def timeline(result: TimingResult, sheet: Sheet = WIDE) -> str:
     """Return the whole run: of each part, how many slots do what; above them, slots are empty."""
-    scale = (_WIDTH - _LEFT - 10) / max(1, result.cycles)
+    scale = sheet.inner / max(1, result.cycles)
     height, bottom = 150.0, 160.0
-    span = result.timeline.part_cycles
+    joined = -(-len(result.timeline.parts) // sheet.parts)
+    span = result.timeline.part_cycles * joined
     parts: list[str] = []
-    for number, part in enumerate(result.timeline.parts):
+    for number, part in enumerate(_joined(result.timeline.parts, joined)):
         begin = number * span
         end = min(begin + span, result.cycles)
         y = bottom
@@ -96,17 +126,24 @@ def timeline(result: TimingResult) -> str:
             place = (_LEFT + begin * scale, y, (end - begin) * scale, tall)
             parts.append(_box(*place, COLOURS[category], title))
     parts.append(_text(_LEFT - 6, bottom - height + 10, f"{result.slots} slots", "end"))
-    return _svg(bottom + 20, [*parts, *_cycle_axis((0, result.cycles), bottom + 14)], "timeline")
+    axis = _cycle_axis((0, result.cycles), bottom + 14, sheet)
+    return _svg(sheet, bottom + 20, [*parts, *axis], "timeline")
 
 
-def stretches(result: TimingResult) -> str:
+def _joined(parts: Sequence[Sequence[int]], count: int) -> Iterator[list[int]]:
+    """Yield the sums of so many parts each."""
+    for first in range(0, len(parts), count):
+        yield [sum(column) for column in zip(*parts[first : first + count], strict=True)]
+
+
+def stretches(result: TimingResult, sheet: Sheet = WIDE) -> str:
     """Return what some slots do in the first cycles of the window: a row a slot, by category."""
     slots = result.machine.number("slots")
     events = result.events[:_MOST_BOXES]
-    shown = sorted({event[0] for event in events})[:_MOST_ROWS]
+    shown = sorted({event[0] for event in events})[: sheet.rows]
     rows = {slot: number for number, slot in enumerate(shown)}
     first, last = stretches_window(result)
-    scale = (_WIDTH - _LEFT - 10) / max(1, last - first)
+    scale = sheet.inner / max(1, last - first)
     parts = [
         _text(_LEFT - 6, 16 + 14 * row, f"core {slot // slots} slot {slot % slots}", "end")
         for slot, row in rows.items()
@@ -120,7 +157,8 @@ def stretches(result: TimingResult) -> str:
             place = (_LEFT + (left - first) * scale, 6 + 14 * rows[slot], (right - left) * scale)
             parts.append(_box(*place, 12, COLOURS[name], title))
     bottom = 14 * len(rows) + 12
-    return _svg(bottom + 18, [*parts, *_cycle_axis((first, last), bottom + 12)], "stretches")
+    axis = _cycle_axis((first, last), bottom + 12, sheet)
+    return _svg(sheet, bottom + 18, [*parts, *axis], "stretches")
 
 
 def stretches_window(result: TimingResult) -> tuple[int, int]:
@@ -131,24 +169,25 @@ def stretches_window(result: TimingResult) -> tuple[int, int]:
     return begin, max(begin + 1, end)
 
 
-def _cycle_axis(cycles: tuple[int, int], y: float) -> list[str]:
+def _cycle_axis(cycles: tuple[int, int], y: float, sheet: Sheet) -> list[str]:
     begin, end = cycles
-    width = _WIDTH - _LEFT - 10
-    anchors = ("start", "middle", "middle", "middle", "end")
+    width = sheet.inner
+    steps = 4 if 6 * _CHARACTER * len(str(end)) < width else 2
+    anchors = ["start", *["middle"] * (steps - 1), "end"]
     return [
-        _text(_LEFT + width * part / 4, y, f"{begin + (end - begin) * part // 4}", anchor)
+        _text(_LEFT + width * part / steps, y, f"{begin + (end - begin) * part // steps}", anchor)
         for part, anchor in enumerate(anchors)
     ]
 
 
-def bank_map(result: TimingResult, uses: Mapping[int, int]) -> str:
+def bank_map(result: TimingResult, uses: Mapping[int, int], sheet: Sheet = WIDE) -> str:
     """Return the register file: a cell a register, darker the more it is used."""
     rule = result.machine.native.banks
     most = max(uses.values(), default=1)
     names = sorted({bank_name(register, rule) for register in range(result.machine.native.grfs)})
     parts: list[str] = []
     for register in range(result.machine.native.grfs):
-        x, y = 10 + 29 * (register % 32), 6 + 29 * (register // 32)
+        x, y = 10 + 29 * (register % sheet.columns), 6 + 29 * (register // sheet.columns)
         bank = bank_name(register, rule)
         share = uses.get(register, 0) / most
         hue = 360 * names.index(bank) // len(names)
@@ -156,26 +195,30 @@ def bank_map(result: TimingResult, uses: Mapping[int, int]) -> str:
         title = f"r{register}, bank {bank}: {uses.get(register, 0)} accesses"
         parts.append(_box(x, y, 27, 27, colour, title))
         parts.append(_text(x + 13, y + 17, f"r{register}", "middle", "cell"))
-    return _svg(12 + 29 * (result.machine.native.grfs // 32), parts, "register banks")
+    rows = -(-result.machine.native.grfs // sheet.columns)
+    return _svg(sheet, 12 + 29 * rows, parts, "register banks")
 
 
-def scaling(points: Sequence[tuple[int, float]]) -> str:
+def scaling(points: Sequence[tuple[int, float]], sheet: Sheet = WIDE) -> str:
     """Return native instructions a cycle by the number of slots of a core."""
     top = max((rate for _, rate in points), default=1.0)
     most = max((slots for slots, _ in points), default=1)
     places = [
-        (_LEFT + (_WIDTH - _LEFT - 60) * slots / most, 170 - 150 * rate / top)
+        (_LEFT + (sheet.width - _LEFT - 60) * slots / most, 170 - 150 * rate / top)
         for slots, rate in points
     ]
-    parts = [_line([(_LEFT, 20), (_LEFT, 170), (_WIDTH - 50, 170)], 'stroke="#888"')]
+    parts = [_line([(_LEFT, 20), (_LEFT, 170), (sheet.width - 50, 170)], 'stroke="#888"')]
     parts.append(_line(places, 'stroke="#1565c0" stroke-width="2"'))
+    apart = (sheet.width - _LEFT - 60) / most
+    named = math.ceil(_RATE_WIDTH / apart)
     for (slots, rate), (x, y) in zip(points, places, strict=True):
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1565c0"/>')
-        parts.append(_text(x, y - 8, f"{rate:.3f}", "middle"))
+        if (most - slots) % named == 0:
+            parts.append(_text(x, y - 8, f"{rate:.3f}", "middle"))
         parts.append(_text(x, 186, str(slots), "middle"))
     parts.append(_text(_LEFT - 6, 30, "instr/cycle", "end"))
-    parts.append(_text(_WIDTH - 44, 186, "slots", "start"))
-    return _svg(194, parts, "scaling with threads")
+    parts.append(_text(sheet.width - 44, 186, "slots", "start"))
+    return _svg(sheet, 194, parts, "scaling with threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +234,9 @@ class Roof:
     colour: str
 
 
-def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -> str:
+def roofline(
+    operations: int, cycles: int, peak: float, roofs: Sequence[Roof], sheet: Sheet = WIDE
+) -> str:
     """Return the kernel under the peak and a roof for each memory that it uses, both logarithmic.
 
     Each roof has a point of its own: the same rate over the operations for each byte moved there.
@@ -201,9 +246,11 @@ def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -
         cycles: in which the kernel does them.
         peak: operations a cycle that all cores can do.
         roofs: the memories that the kernel uses.
+        sheet: what to draw on.
     """
     if not operations:
-        return _svg(40, [_text(_WIDTH / 2, 24, "no floating-point operations", "middle")], "roofs")
+        said = _text(sheet.width / 2, 24, "no floating-point operations", "middle")
+        return _svg(sheet, 40, [said], "roofs")
     rate = operations / max(1, cycles)
     points = [(_log(operations / roof.moved), roof) for roof in roofs]
     ridges = [_log(peak / roof.bandwidth) for roof in roofs]
@@ -212,12 +259,12 @@ def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -
     bottom, top = math.floor(min(_log(rate), _log(peak) - 4)) - 1, _log(peak) + 1
 
     def place(x: float, y: float) -> tuple[float, float]:
-        across = _LEFT + (_WIDTH - _LEFT - 40) * (x - left) / (right - left)
+        across = _LEFT + (sheet.width - _LEFT - 40) * (x - left) / (right - left)
         return across, 200 - 180 * (y - bottom) / (top - bottom)
 
-    parts = [_line([(_LEFT, 10), (_LEFT, 200), (_WIDTH - 30, 200)], 'stroke="#888"')]
+    parts = [_line([(_LEFT, 10), (_LEFT, 200), (sheet.width - 30, 200)], 'stroke="#888"')]
     level = place(right, _log(peak))[1]
-    parts.append(_text(_WIDTH - 40, level - 6, f"{peak:.0f} FLOP/cycle", "end"))
+    parts.append(_text(sheet.width - 40, level - 6, f"{peak:.0f} FLOP/cycle", "end"))
     parts.append(
         _line(
             [place(min(ridges, default=left), _log(peak)), place(right, _log(peak))],
@@ -231,21 +278,31 @@ def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -
     ordered = sorted(points, key=lambda point: point[0])
     for number, (x, roof) in enumerate(ordered):
         at = place(x, _log(rate))
-        parts.append(_dot(at, number, roof, rate, operations / roof.moved))
+        parts.append(_dot(at, number, roof, (rate, operations / roof.moved), sheet))
+    step = 2 * math.ceil((right - left) * _RATE_WIDTH / 2 / (sheet.width - _LEFT - 40))
     parts += [
-        _text(*place(x, bottom - 0.4), f"{2.0**x:g}", "middle") for x in range(left, right + 1, 2)
+        _text(place(x, bottom)[0], 214, f"{2.0**x:.4g}", "middle")
+        for x in range(left, right + 1, step)
     ]
     parts.append(_text(_LEFT, 230, "FLOP for each byte moved", "start"))
-    return _svg(236, parts, "roofline")
+    return _svg(sheet, 236, parts, "roofline")
 
 
-def _dot(place: tuple[float, float], number: int, roof: Roof, rate: float, intensity: float) -> str:
-    """Return a point and what it says, on a line of its own, so that near ones can be read."""
+def _dot(
+    place: tuple[float, float], number: int, roof: Roof, said: tuple[float, float], sheet: Sheet
+) -> str:
+    """Return a point and what it says, on a line of its own, so that near ones can be read.
+
+    `said` are the operations a cycle, and those for each byte.
+    """
     x, y = place
+    rate, intensity = said
     title = f"{roof.name}: {rate:.3g} FLOP/cycle at {intensity:.3g} FLOP/byte"
     circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{roof.colour}"/>'
-    anchor = "start" if x < _WIDTH / 2 else "end"
-    return circle + _text(x, y - 10 - 14 * number, title, anchor)
+    anchor = "start" if x < sheet.width / 2 else "end"
+    room = _CHARACTER * len(title)
+    inside = min(x, sheet.width - room) if anchor == "start" else max(x, room)
+    return circle + _text(max(0.0, inside), y - 10 - 14 * number, title, anchor)
 
 
 def _log(value: float) -> float:
@@ -262,7 +319,10 @@ def legend() -> str:
 
 __all__ = [
     "COLOURS",
+    "NARROW",
+    "WIDE",
     "Roof",
+    "Sheet",
     "bank_map",
     "legend",
     "roofline",

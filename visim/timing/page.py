@@ -6,6 +6,8 @@ It needs no script, no network and no other file.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
 from html import escape
 
 from visim.errors import UnsupportedError
@@ -24,14 +26,20 @@ _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; padding: 0 1em; max-width: 1100px; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-svg { width: 100%; height: auto; }
-svg text { font: 10px system-ui, sans-serif; fill: currentColor; } svg .cell { fill: #222; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 2px 8px; }
+svg { width: 100%; height: auto; } svg.narrow { display: none; max-width: 480px; }
+@media (max-width: 700px) { svg.wide { display: none; } svg.narrow { display: block; } }
+svg text { font: 10px system-ui, sans-serif; fill: currentColor; paint-order: stroke;
+stroke: Canvas; stroke-width: 3px; } svg .cell { fill: #222; stroke: none; }
+.box { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; } td, th {
+text-align: left; padding: 2px 8px; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-tr.hot td { font-weight: 600; } code { font: 12px ui-monospace, monospace; white-space: pre; }
-.key { margin-right: 1em; } .key i { display: inline-block; width: 12px; height: 12px;
-margin-right: 4px; } .note { color: #a33; } details { margin-top: 1em; }
-.native { color: #777; padding-left: 2em; }
+tr.hot td { font-weight: 600; } code { font: 12px ui-monospace, monospace;
+white-space: pre-wrap; overflow-wrap: anywhere; display: block; min-width: 18em; }
+.key { display: inline-block; margin-right: 1em; }
+.key i { display: inline-block; width: 12px; height: 12px; margin-right: 4px; }
+.note { color: #c55; color: light-dark(#a33, #f28b82); } details { margin-top: 1em; }
+code.native { opacity: 0.7; padding-left: 2em; }
 """
 
 
@@ -54,23 +62,33 @@ def page(result: TimingResult, timing: Timing) -> str:
         _hot_lines(result),
         "<h2>Where the time of threads goes</h2>",
         f"<p>{charts.legend()}</p>",
-        charts.stall_stack(_stack_rows(result)),
+        _drawn(partial(charts.stall_stack, _stack_rows(result))),
         "<h2>Timeline</h2>",
         f"<p>All {result.cycles} cycles, {result.timeline.part_cycles} in each part.</p>",
-        charts.timeline(result),
+        _drawn(partial(charts.timeline, result)),
         _stretches(result),
         "<h2>Roofline</h2>",
         _roofline(result),
         "<h2>Scaling with the threads of a core</h2>",
         _scaling(result, timing),
         "<h2>Register banks</h2>",
-        charts.bank_map(result, _register_uses(result)),
+        _drawn(partial(charts.bank_map, result, _register_uses(result))),
         "<h2>Listing</h2>",
         _listing(result),
         _provenance(result),
         "</body></html>",
     ]
     return "\n".join(parts)
+
+
+def _drawn(draw: Callable[..., str]) -> str:
+    """Return a picture for wide windows and one for narrow ones, of which a browser shows one."""
+    return "".join(draw(sheet=sheet) for sheet in (charts.WIDE, charts.NARROW))
+
+
+def _boxed(rows: Iterable[str]) -> str:
+    """Return a table in a box that scrolls by itself where it is too wide."""
+    return f'<div class="box">{"".join(rows)}</div>'
 
 
 def _summary(result: TimingResult) -> list[str]:
@@ -90,7 +108,8 @@ def _stretches(result: TimingResult) -> str:
     begin, end = charts.stretches_window(result)
     return (
         f"<details><summary>Cycles {begin} to {end} of {result.cycles}, instruction by instruction"
-        f"</summary>{charts.stretches(result)}<p>visim time --window BEGIN:END shows others.</p>"
+        f"</summary>{_drawn(partial(charts.stretches, result))}"
+        "<p>visim time --window BEGIN:END shows others.</p>"
         "</details>"
     )
 
@@ -115,7 +134,7 @@ def _hot_lines(result: TimingResult) -> str:
             f"<td>{worst}</td><td>{escape(_place(line))}</td>"
             f"<td><code>{escape(line.text.strip())}</code></td></tr>"
         )
-    return "".join([*rows, "</table>"])
+    return _boxed([*rows, "</table>"])
 
 
 def _stack_rows(result: TimingResult) -> list[tuple[str, dict[str, int]]]:
@@ -163,7 +182,8 @@ def _roofline(result: TimingResult) -> str:
     facts = result.machine.facts
     peak = result.machine.number("flops") * result.machine.number("eus")
     drawn = roofs(result)
-    picture = charts.roofline(_operations(result), result.cycles, peak, drawn)
+    operations = _operations(result)
+    picture = _drawn(partial(charts.roofline, operations, result.cycles, peak, drawn))
     assumed = " if all channels are on"
     said = [
         f"{roof.name}: {roof.bandwidth} bytes a cycle ({facts[name].origin}: "
@@ -187,7 +207,7 @@ def _scaling(result: TimingResult, timing: Timing) -> str:
         except UnsupportedError:
             continue  # a group needs more slots than that
         points.append((slots, found.native / max(1, found.cycles)))
-    return charts.scaling(points)
+    return _drawn(partial(charts.scaling, points))
 
 
 def _register_uses(result: TimingResult) -> Counter[int]:
@@ -218,7 +238,7 @@ def _listing(result: TimingResult) -> str:
         rows.append(
             f'<tr><td colspan="3"></td><td><code class="native">{escape(natives)}</code></td></tr>'
         )
-    return "".join([*rows, "</table>"])
+    return _boxed([*rows, "</table>"])
 
 
 def _provenance(result: TimingResult) -> str:
@@ -230,7 +250,7 @@ def _provenance(result: TimingResult) -> str:
     head = "<tr><th>number</th><th>value</th><th>from</th><th>source</th></tr>"
     return (
         "<details><summary>Where the numbers come from</summary>"
-        f"<table>{head}{''.join(rows)}</table></details>"
+        f'<div class="box"><table>{head}{"".join(rows)}</table></div></details>'
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 import subprocess
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -52,7 +54,7 @@ def test_the_report_needs_nothing_else(timing):
     assert "script" not in names
     assert "link" not in names
     assert not [a for _, a in tags.open if any(key in a for key in ("src", "href"))]
-    assert names.count("svg") == 6
+    assert names.count("svg") == 12
 
 
 def test_the_first_row_of_hot_lines_is_the_hottest(timing):
@@ -63,23 +65,97 @@ def test_the_first_row_of_hot_lines_is_the_hottest(timing):
     assert str(hottest.cycles) in tags.rows[1]
 
 
-def test_a_browser_shows_the_report(timing, tmp_path):
+def browsed(folder, text, *options):
+    """Return what a headless browser makes of a page, as text."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no chromium is installed")
-    file = tmp_path / "report.html"
-    file.write_text(page(timing.result, timing), encoding="utf-8")
-    words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'user'}"]
-    found = subprocess.run(
-        [browser, *words, "--dump-dom", file.as_uri()],
+    file = folder / "page.html"
+    file.write_text(text, encoding="utf-8")
+    words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'user'}"]
+    done = subprocess.run(
+        [browser, *words, *options, "--dump-dom", file.as_uri()],
         capture_output=True,
         text=True,
         check=True,
         timeout=120,
     )
-    assert "Hot lines" in found.stdout
-    assert found.stdout.count("<rect") > 50
-    assert found.stdout.count("<svg") == 6
+    return done.stdout
+
+
+def test_a_browser_shows_the_report(timing, tmp_path):
+    found = browsed(tmp_path, page(timing.result, timing))
+    assert "Hot lines" in found
+    assert found.count("<rect") > 50
+    assert found.count("<svg") == 12
+
+
+MEASURE = """
+const frame = document.querySelector("iframe");
+frame.onload = () => {
+  const inner = frame.contentDocument;
+  for (const one of inner.querySelectorAll("details")) one.open = true;
+  const seen = (node) => node.getClientRects().length > 0;
+  const pictures = [...inner.querySelectorAll("svg")].filter(seen);
+  const words = pictures.map((svg) => [...svg.querySelectorAll("text")].map((text) => {
+    const {left, top, right, bottom} = text.getBoundingClientRect();
+    return [text.textContent, left, top, right, bottom];
+  }));
+  const canvas = inner.body.appendChild(inner.createElement("div"));
+  canvas.style.background = "Canvas";
+  const colours = [inner.defaultView.getComputedStyle(canvas).backgroundColor];
+  for (const name of ["h1", ".note", "svg text", "code.native"])
+    for (const node of [...inner.querySelectorAll(name)].slice(0, 1))
+      colours.push(inner.defaultView.getComputedStyle(node).color);
+  const width = inner.documentElement.scrollWidth;
+  document.body.textContent = JSON.stringify({width, words, colours});
+};
+"""
+"""Measures the page in the frame: how wide it is, where the words of its pictures are, colours."""
+
+
+def measured(folder, text, width, *options):
+    frame = f'<iframe style="width: {width}px; height: 900px; border: 0" srcdoc="{escape(text)}">'
+    whole = f"<!doctype html><body>{frame}</iframe><script>{MEASURE}</script></body>"
+    found = re.search(r"<body>(.*)</body>", browsed(folder, whole, *options), re.DOTALL)
+    return json.loads(unescape(found[1]))
+
+
+def luminance(colour):
+    """Return the relative luminance as WCAG defines it."""
+    parts = [int(number) / 255 for number in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(f * c for f, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.fixture(scope="module")
+def report():
+    """A report whose listing has long lines, and with large numbers in all of its pictures."""
+    timing = Timing("bmg")
+    body = [multiply(34, 35), "lsc_load.slm (M1, 8) V34:d32 flat[V35]:a32", *[HOT] * 6] * 4
+    slm = [".kernel_attr SLMSize=1"]
+    kernel(body, platform="pvc", declarations=slm).launch([], thread_groups=90, observers=[timing])
+    slow = timing.on(timing.machine.with_facts({"memory": 200_000}))
+    return page(slow, timing)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (400, "dark"), (1200, "light")])
+def test_words_of_pictures_can_be_read_in_any_window(report, tmp_path, width, scheme):
+    options = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    found = measured(tmp_path, report, width, *options)
+    assert found["width"] <= width
+    assert len(found["words"]) == 6
+    for words in found["words"]:
+        assert all(bottom - top >= 9 for _, _, top, _, bottom in words)
+        assert all(left >= 0 and right <= width for _, left, _, right, _ in words)
+        for (one, *first), (other, *second) in itertools.combinations(words, 2):
+            apart = first[2] <= second[0] + 1 or second[2] <= first[0] + 1
+            apart |= first[3] <= second[1] + 4 or second[3] <= first[1] + 4
+            assert apart, (one, other)
+    canvas, *colours = map(luminance, found["colours"])
+    assert (canvas < 0.5) == (scheme == "dark")
+    for colour in colours:
+        assert (max(canvas, colour) + 0.05) / (min(canvas, colour) + 0.05) >= 4.5
 
 
 def test_the_timeline_has_a_track_for_each_slot(timing):
