@@ -7,6 +7,7 @@ give the same result on all machines.
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,14 @@ def installed_compiler(component: Component = COMPILER) -> str:
     if found is None:
         pytest.skip(f"not installed: visim toolchain install {component.name}")
     return str(found.library)
+
+
+def installed_ocloc() -> Path:
+    """Return the program of the current compiler, or skip the test."""
+    installed_compiler()
+    found = _INSTALLED[COMPILER]
+    assert found is not None
+    return found.folder / "bin" / "ocloc"
 
 
 def installed_driver() -> str:

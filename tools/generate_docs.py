@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tools import benchmark_page, correlation, jit_pages, rule_pages
 from tools.device_page import device_page
+from tools.finalizer import page as finalizer_page
 from tools.instruction_pages import GENERATED, coverage_page, group_pages, instructions_page
 from visim.isa import ISA, Op
 from visim.sem.exactness import Exactness
@@ -40,6 +41,7 @@ def pages() -> dict[Path, str]:
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
         **{DOCS / name: "\n\n".join(page) + "\n" for name, page in rule_pages.pages()},
         **{DOCS / name: "\n".join(page) + "\n" for name, page in correlation.pages()},
+        **{DOCS / name: "\n".join(page) + "\n" for name, page in finalizer_page.pages()},
         DOCS / "schemas" / "oracle-requests.json": _requests(),
     }
 

@@ -112,6 +112,7 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         earlier=[group for groups in work.earlier for group in groups],
         memory=list(traffic.memory),
         cached=[int("uc" not in item.opcode.split(".")) for item in instructions],
+        slm_latency=[program.machine.slm_latency(item.size) for item in instructions],
         results_at=[
             at + len(item.payload) for at, item in zip(marks[:-1], instructions, strict=True)
         ],
@@ -194,7 +195,6 @@ def _caches(machine: Machine, *, uses_slm: bool) -> dict[str, int]:
     l1 = number("data_l1_slm_bytes" if uses_slm else "data_l1_bytes")
     bus = number("dram_rate") * number("dram_share") / 100 / number("clock")
     return {
-        "slm_latency": number("slm_latency"),
         "atomic_ticks": 100 * TICKS // number("atomic_rate"),
         "l1_ticks": LINE_BYTES * TICKS // number("data_l1_rate"),
         "port_ticks": LINE_BYTES * TICKS // number("l3_port"),

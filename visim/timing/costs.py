@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from visim.timing.machine import Machine
 from visim.timing.native import ACCUMULATOR_0, ADDRESS, FLAG_0, RESOURCES, Native
+
+_THREE = 3
+"""Sources from which on reading one register twice may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +32,10 @@ def timing_of(instruction: Native, machine: Machine) -> Timing:
     Raises:
         UnsupportedError: the generation has no such instruction or message.
     """
-    cost = machine.cost(machine.class_of(instruction.kind, instruction.opcode))
+    cost = machine.cost(machine.class_of(instruction.kind, instruction.opcode, instruction.size))
     sd, sx, ss, sc = instruction.sd, instruction.sx, instruction.ss, instruction.sc
-    front = max(1, cost.df_1 + cost.df_sd * sd + cost.df_sx * sx + cost.df_sc * sc)
+    again = _read_again(instruction) * machine.again
+    front = max(1, cost.df_1 + cost.df_sd * sd + cost.df_sx * sx + cost.df_sc * sc) + again
     passed = front if machine.counted_from == "issue" else 0
 
     def latency(resource: int) -> int:
@@ -45,7 +50,16 @@ def timing_of(instruction: Native, machine: Machine) -> Timing:
     read = cost.ls_1 + cost.ls_ss * ss
     after = [(resource, max(0, read - passed)) for resource in instruction.payload]
     after += [(item, max(0, latency(item) - passed)) for item in instruction.writes]
-    return Timing(cost.units, front, cost.db_1 + cost.db_sx * sx, tuple(after))
+    return Timing(cost.units, front, cost.db_1 + cost.db_sx * sx + again, tuple(after))
+
+
+def _read_again(instruction: Native) -> int:
+    """Return how many registers two of three sources have in common."""
+    sources = [source for source in instruction.sources if source]
+    if len(sources) < _THREE or instruction.is_send:
+        return 0
+    twice = {a for a, b in itertools.combinations(sources, 2) if a == b}
+    return max(map(len, twice), default=0)
 
 
 def _slowest(writes: tuple[int, ...], resource: int) -> int:

@@ -25,6 +25,7 @@ from visim.isa.forms import (
 )
 from visim.isa.matrix import Dpas
 from visim.isa.registry import named_labels
+from visim.isa.sync import LscFence
 from visim.isa.table import SOURCES
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import (
@@ -201,7 +202,7 @@ class _Legaliser:
         elif hasattr(instruction, "dst"):
             self._lanes(instruction, found)
         elif any(isinstance(effect, Fence) for effect in found.effects):
-            self._fence(name)
+            self._fence(instruction)
         elif not self._synchronized(found):
             self._transfer(instruction)
 
@@ -335,12 +336,13 @@ class _Legaliser:
         in_subroutine = any(start <= self._emitter.pc for start in self._called)
         return instruction.op.mnemonic == "ret" and not self._unit.number and not in_subroutine
 
-    def _fence(self, name: str) -> None:
-        if name == "wait":
+    def _fence(self, instruction: Instruction) -> None:
+        if instruction.op.mnemonic == "wait":
             self._emitter.simple("wait", "nop", (), ())
             return
         target = self._emitter.temporary()
-        self._send("fence", target)
+        is_local = isinstance(instruction, LscFence) and instruction.sfid == "slm"
+        self._send("fence", target, opcode="send.slm" if is_local else "send.fence")
         self._emitter.simple("mov", "alu", [target], self._emitter.temporary(), size=8)
 
     def _send(
@@ -349,12 +351,13 @@ class _Legaliser:
         response: tuple[int, ...] = (),
         effect: int = 0,
         named: tuple[int, int] = (0, 0),
+        opcode: str = "",
     ) -> None:
         header = self._emitter.temporary()
         self._emitter.simple("mov", "alu", [(0,)], header, size=8)
         self._emitter.emit(
             Native(
-                f"send.{kind}",
+                opcode or f"send.{kind}",
                 8,
                 0,
                 f"message.{kind}",

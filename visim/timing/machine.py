@@ -21,6 +21,8 @@ ORIGINS = ("derived", "published", "measured by others", "assumed")
 BANK_RULES = ("ports", "halves", "halves-three", "bundles-8", "bundles-16")
 POLICIES = ("stay", "round-robin")
 
+_ONE_PART = 16
+"""Channels of which a message to shared local memory is the fastest."""
 _LANES = frozenset({"alu", "logic", "mad", "three"})
 """Kinds of lane operations, which a preset may tell apart by opcode."""
 
@@ -167,18 +169,22 @@ class Machine:
             )
         return found
 
-    def class_of(self, kind: str, opcode: str) -> str:
-        """Return the class of costs of an instruction by its kind and opcode."""
+    def class_of(self, kind: str, opcode: str, size: int) -> str:
+        """Return the class of costs of an instruction by its kind, opcode and channels."""
         if kind.startswith("message."):
-            return self._message_class(kind, opcode)
+            return self._message_class(kind, opcode, size)
         base, dot, suffix = kind.partition(".")
         other = self.opcodes.get(opcode.partition(".")[0])
         return kind if other is None or base not in _LANES else f"{other}{dot}{suffix}"
 
-    def _message_class(self, kind: str, opcode: str) -> str:
+    def _message_class(self, kind: str, opcode: str, size: int) -> str:
         """Return the class of a message, of its own where load/store caches are told apart."""
         first, *rest = opcode.split(".")
-        if first in {"load", "store", "atomic"}:
+        if kind.startswith("message.slm."):
+            special = f"{kind}.simd32" if size > _ONE_PART else kind
+        elif kind == "message.fence" and "slm" in rest:
+            special = f"{kind}.slm"
+        elif first in {"load", "store", "atomic"}:
             special = f"{kind}.cached" if "ca" in rest else f"{kind}.lsc"
         elif rest and rest[0] in {"dc0", "dc1"}:
             special = f"{kind}.hdc"
@@ -201,6 +207,16 @@ class Machine:
             _check_fact(name, value, facts)
             facts[name] = Fact(value, "assumed", "set by the caller")
         return replace(self, facts=facts)
+
+    @property
+    def again(self) -> int:
+        """Cycles for each register that two of three sources have in common."""
+        return self.number("read_again") if "read_again" in self.facts else 0
+
+    def slm_latency(self, size: int) -> int:
+        """Return when a message of so many channels to shared local memory is answered."""
+        name = "slm_latency_simd32" if size > _ONE_PART else "slm_latency"
+        return self.number(name if name in self.facts else "slm_latency")
 
     def provenance(self, classes: Iterable[str]) -> list[dict[str, Any]]:
         """Return where the numbers come from: the structure, and the costs of some classes."""

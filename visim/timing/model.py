@@ -123,7 +123,7 @@ def _result(
 ) -> TimingResult:
     instructions = program.instructions
     used = {
-        program.machine.class_of(item.kind, item.opcode)
+        program.machine.class_of(item.kind, item.opcode, item.size)
         for item, count in zip(instructions, state.count, strict=True)
         if count
     }

@@ -56,10 +56,16 @@ class SingleThread:
             self._ready[resource] = self.time + cycles
         return begin
 
-    def forget(self) -> None:
-        """Let nothing wait any more for what has been issued, as behind a barrier of a schedule."""
+    def forget(self, besides: Iterable[int] = ()) -> None:
+        """Let nothing wait any more for what has been issued, as behind a barrier of a schedule.
+
+        Args:
+            besides: the resources that are waited for all the same, those that it writes itself.
+        """
+        kept = {resource: self._ready[resource] for resource in besides}
         self._ready.clear()
         self._free.clear()
+        self._ready.update(kept)
 
     def _in_one_pipeline(self, instruction: Native, cost: Timing) -> int:
         read = [self._ready[resource] for resource in instruction.reads]

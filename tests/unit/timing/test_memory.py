@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.timing.memory_programs import (
+    ONE_XE_CORE,
     addresses,
     ahead,
     kernel,
@@ -365,3 +366,16 @@ def test_prefetches_of_no_channel_ask_for_nothing(engine):
     (*_, line) = [line for line in timing.result.lines if "%null" in line.text]
     assert line.data is None
     assert timing.result.data.l1_hits == 0
+
+
+@pytest.mark.parametrize("caches", [True, False])
+def test_local_memory_answers_thirty_two_channels_after_sixteen(caches):
+    """28 and 45 cycles, as Intel's finalizer has them; 32 words take a cycle more in 16 banks."""
+    cycles = []
+    for simd in (16, 32):
+        body = [*addresses(4, simd=simd), load(0, unit="slm", simd=simd), use(0, simd=simd)]
+        program = kernel(body, simd=simd, attributes=[".kernel_attr SLMSize=1"])
+        timing = Timing("bmg", parameters=ONE_XE_CORE, caches=caches)
+        program.launch([], thread_groups=1, observers=[timing])
+        cycles.append(timing.result.cycles)
+    assert 45 - 28 <= cycles[1] - cycles[0] <= 45 - 28 + 8

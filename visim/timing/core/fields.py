@@ -85,6 +85,7 @@ class Code(NamedTuple):
     earlier: Any
     memory: Any
     cached: Any
+    slm_latency: Any
     results_at: Any
     entry_at: Any
     lines_at: Any
@@ -133,7 +134,6 @@ class Chip(NamedTuple):
     events: int
     window_begin: int
     window_end: int
-    slm_latency: int
     atomic_ticks: int
     l1_ticks: int
     port_ticks: int

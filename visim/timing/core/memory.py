@@ -40,7 +40,7 @@ def transfer(code: Code, chip: Chip, state: State, slot: int, start: int) -> int
     cost = code.cost[entry]
     if kind == LOCAL:
         state.scalar[SLM_CYCLES] += cost
-        return start + chip.slm_latency + max(0, cost - 1)
+        return start + code.slm_latency[address] + max(0, cost - 1)
     domain = state.core[slot] // chip.eus_per_domain
     done = start
     for index in range(code.lines_at[entry], code.lines_at[entry + 1]):

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import visim
-from tests.unit.timing.finalizer.schedules import messages, schedule
 from tests.unit.timing.finalizer.tool import compiled
 from tests.unit.timing.programs import kernel, multiply_add
+from tools.finalizer.schedules import messages, schedule
 from visim.timing import find_machine
 from visim.timing.genx import PLATFORMS
 from visim.timing.single import SingleThread
@@ -49,7 +49,7 @@ def timelines(unit, arch, *options, hidden=Fraction(1)):
         for item in items:
             cycles.append(thread.issue(item.native))
             if item.is_barrier:
-                thread.forget()
+                thread.forget(item.awaited)
         found.append((cycles, [item.cycle for item in items]))
     return found
 

@@ -1,0 +1,1 @@
+"""The timing model against the schedules that Intel's finalizer expects."""
