@@ -43,12 +43,10 @@ from visim.sem.effects import (
     WriteState,
 )
 from visim.sem.expr import Expr
-from visim.sem.requests import COLOURS, BlockLoad, BlockStore, SampleQuery, SizeQuery, TexelStore
+from visim.sem.requests import BlockLoad, BlockStore, SampleQuery, SizeQuery, TexelStore
 from visim.sem.uops import Group
 
 _ADDRESSES = ("surface", "sampler", "addresses", "address")
-#: Parameters of requests that are data; all others say where.
-_DATA = {*COLOURS, "data", "operand0", "operand1"}
 _CLEAN = {"constant", "vector", "execution", "address", "function", "clock"}
 
 
@@ -238,9 +236,8 @@ class TaintWriter(StepBuilder):
                 if expr is not None:
                     self._note_address(expr, mask)
         if isinstance(effect, Request):
-            for name, value in zip(effect.operation.parameters, effect.values, strict=True):
-                if name not in _DATA:
-                    self._note_address(value, effect.mask)
+            for value in effect.places:
+                self._note_address(value, effect.mask)
 
     def _note_address(self, expr: Expr, mask: Expr | None) -> None:
         same = mask if mask is not None and expr.lanes == mask.lanes else None
@@ -341,9 +338,7 @@ class TaintWriter(StepBuilder):
 
     def _request(self, effect: Request) -> None:
         """Move taint through an image, which is tainted as a whole."""
-        operation = effect.operation
-        named = list(zip(operation.parameters, effect.values, strict=True))
-        data = [value for name, value in named if name in _DATA]
+        operation, data = effect.operation, effect.content
         index = f"int({self.value(effect.surface)}[0])"
         if data:
             mask = effect.mask if isinstance(operation, TexelStore) else None
@@ -354,8 +349,7 @@ class TaintWriter(StepBuilder):
             count, chosen = operation.width * operation.height, None
         else:
             count = effect.values[0].lanes
-            places = (value for name, value in named if name not in _DATA)
-            chosen = self._either(*map(self.taint, places))
+            chosen = self._either(*map(self.taint, effect.places))
         if isinstance(operation, SizeQuery | SampleQuery):
             found = self.bind(np.zeros(count, np.bool_))
         else:

@@ -14,7 +14,7 @@ from typing import cast
 from visim.operands import AddressVariable, General, PredicateVariable, StateVariable
 from visim.sem.atomics import AtomicOperation
 from visim.sem.expr import Expr, below
-from visim.sem.requests import Operation
+from visim.sem.requests import CONTENT, Operation
 from visim.types import DataType
 
 
@@ -242,6 +242,21 @@ class Request:
     sampler: Expr | None
     values: tuple[Expr, ...]
     mask: Expr | None
+
+    @property
+    def given(self) -> dict[str, Expr]:
+        """The values by the names of their parameters."""
+        return dict(zip(self.operation.parameters, self.values, strict=True))
+
+    @property
+    def content(self) -> tuple[Expr, ...]:
+        """The values that are written, or combined with what is there."""
+        return tuple(value for name, value in self.given.items() if name in CONTENT)
+
+    @property
+    def places(self) -> tuple[Expr, ...]:
+        """The values that say where."""
+        return tuple(value for name, value in self.given.items() if name not in CONTENT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

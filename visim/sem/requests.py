@@ -15,6 +15,8 @@ from visim.types import UB, UD
 
 COLOURS = "RGBA"
 """The components of a texel, in the order of all answers."""
+CONTENT = frozenset((*COLOURS, "data", "operand0", "operand1"))
+"""Parameters that are written, or combined with what is there; all others say where."""
 
 
 class Outside(StrEnum):

@@ -52,13 +52,13 @@ class ImageBoundsInstrument:
         texels = texels_of(request, images)
         if texels is None:
             return ()
-        mask = texels.outside if request.mask is None else request.mask & texels.outside
-        return (*texels.words, Watch(f"{IMAGE}{number}", _packed(request), mask, self._group))
+        told = Watch(f"{IMAGE}{number}", _packed(request), texels.outside, self._group)
+        return (*texels.words, told)
 
 
 def _packed(request: Request) -> Expr:
     """Return numbers that have the surface and the coordinates of texels."""
-    given = dict(zip(request.operation.parameters, request.values, strict=True))
+    given = request.given
     lanes = given["u"].lanes
     found = broadcast((request.surface.to(UQ) & 0xFF) << _INDEX_SHIFT, lanes)
     for name, shift, bits in _AXES:

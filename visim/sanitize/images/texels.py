@@ -43,7 +43,7 @@ class Texels:
     Attributes:
         words: the effects that load the image's shape.
         addresses: where a texel begins, or a piece of a block, for each lane (UQ).
-        inside: which of them exist.
+        inside: which of them exist, in lanes that are on.
         outside: which do not; of levels of detail other than the first, neither is known.
     """
 
@@ -75,11 +75,8 @@ def requests(effects: Sequence[Effect]) -> list[Request]:
 
 def texels_of(request: Request, table: ImageTable) -> Texels | None:
     """Return what a message reaches; None: no texels, or none whose place is known here."""
-    operation = request.operation
-    if not isinstance(operation, _PLACES):
-        return None
-    given = dict(zip(operation.parameters, request.values, strict=True))
-    if "offsets" in given:
+    operation, given = request.operation, request.given
+    if not isinstance(operation, _PLACES) or "offsets" in given:
         return None
     shape = _Shape(request, table)
     if isinstance(operation, BlockLoad | BlockStore):
@@ -91,8 +88,7 @@ def texels_of(request: Request, table: ImageTable) -> Texels | None:
 
 def painted(request: Request) -> Expr | None:
     """Return of each lane a number (UQ) that says what it writes; equal texels have equal ones."""
-    operation = request.operation
-    given = dict(zip(operation.parameters, request.values, strict=True))
+    operation, given = request.operation, request.given
     if isinstance(operation, TexelStore):
         colours = [
             given[one].bits_as(unsigned(given[one].type.bits)) for one in COLOURS if one in given
@@ -118,6 +114,7 @@ class _Shape:
     """Makes addresses with the shape of a message's image."""
 
     def __init__(self, request: Request, table: ImageTable) -> None:
+        self._mask = request.mask
         self._entry = ((request.surface.to(UQ) & 0xFF) << ENTRY_SHIFT) + table.address
         self._words: list[LoadBlock] = []
 
@@ -132,7 +129,7 @@ class _Shape:
                 inside = inside & at.lt(self._word(count, lanes))
                 addresses = addresses + at * self._word(stride, lanes)
         known = given["lod"].eq(0) if "lod" in given else constant(True, BOOL, lanes)
-        return Texels(tuple(self._words), addresses, known & inside, known & ~inside)
+        return self._found(addresses, known & inside, known & ~inside)
 
     def block(self, width: int, height: int, rows: Rows, given: Mapping[str, Expr]) -> Texels:
         """Return the pieces of a block's rows, one row after another."""
@@ -147,7 +144,12 @@ class _Shape:
         row_bytes = self._word(Word.ROW_BYTES, lanes)
         inside = x.lt(row_bytes) & y.lt(self._word(Word.ROWS, lanes))
         addresses = self._word(Word.START, lanes) + y * row_bytes + x
-        return Texels(tuple(self._words), addresses, inside, ~inside)
+        return self._found(addresses, inside, ~inside)
+
+    def _found(self, addresses: Expr, inside: Expr, outside: Expr) -> Texels:
+        if self._mask is not None:
+            inside, outside = self._mask & inside, self._mask & outside
+        return Texels(tuple(self._words), addresses, inside, outside)
 
     def _word(self, word: Word, lanes: int) -> Expr:
         load = word_at(self._entry + WORD_BYTES * word)

@@ -58,10 +58,9 @@ def _texels(request: Request, number: int, images: ImageTable) -> tuple[Effect, 
     texels = texels_of(request, images)
     if texels is None:
         return ()
-    mask = texels.inside if request.mask is None else request.mask & texels.inside
-    told = Watch(f"{TEXELS}{number}", texels.addresses, mask)
+    told = Watch(f"{TEXELS}{number}", texels.addresses, texels.inside)
     written = painted(request)
-    values = () if written is None else (Watch(f"{VALUE}0", written, mask),)
+    values = () if written is None else (Watch(f"{VALUE}0", written, texels.inside),)
     return (*texels.words, told, *values)
 
 

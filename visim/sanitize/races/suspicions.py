@@ -170,12 +170,11 @@ class SuspicionInstrument:
         if texels is None:
             return
         yield from texels.words
-        mask = texels.inside if request.mask is None else request.mask & texels.inside
         execution = getattr(item, "exec", None)
         is_own = execution is not None and execution.size == texels.addresses.lanes > 1
         channel = execution.offset if execution is not None and is_own else None
         verb = verb_of_request(request)
-        yield from self._claims(GLOBAL, verb, texels.addresses, mask, 1, channel)
+        yield from self._claims(GLOBAL, verb, texels.addresses, texels.inside, 1, channel)
 
     def _claims(
         self,

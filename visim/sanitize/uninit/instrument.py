@@ -50,7 +50,6 @@ from visim.sem.expr import (
     unsigned,
     vector_constant,
 )
-from visim.sem.requests import COLOURS
 from visim.sem.tracer import Tracer
 from visim.types import BOOL, UD, UQ, DataType
 
@@ -62,8 +61,6 @@ _CLEAN = frozenset(
     | {"fused"}
 )
 _OUTPUTS = frozenset({Space.FLAT, Space.SURFACE})
-_CONTENT = frozenset((*COLOURS, "data", "operand0", "operand1"))
-"""Parameters of messages to images that do not say where."""
 _PADDED = 4
 """Elements of a vector of three as it is stored."""
 _THREAD_FIELD = 8
@@ -429,12 +426,7 @@ def _addresses(effect: Message) -> tuple[Expr, ...]:
         case LoadBlock() | StoreBlock():
             return (effect.address,)
         case Request():
-            where = [
-                value
-                for name, value in zip(effect.operation.parameters, effect.values, strict=True)
-                if name not in _CONTENT
-            ]
-            return tuple(where) or (effect.surface,)
+            return effect.places or (effect.surface,)
 
 
 def _without_padding(values: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -452,11 +444,7 @@ def _stored(effect: Message) -> tuple[Expr, ...]:
         case Atomic():
             return effect.operands
         case Request():
-            return tuple(
-                value
-                for name, value in zip(effect.operation.parameters, effect.values, strict=True)
-                if name in _CONTENT
-            )
+            return effect.content
         case _:
             return ()
 
