@@ -276,8 +276,8 @@ class ShapeReader:
                 return None if one is None else uniform(lanes, bits, one.cores[0])
             case "take":
                 one = self.shape(expr.args[0], None)
-                alike = one is not None and is_uniform(one) and len(set(one.cores)) == 1
-                return uniform(lanes, bits, one.cores[0]) if one is not None and alike else None
+                core = None if one is None else _only_core(one)
+                return None if core is None else uniform(lanes, bits, core)
             case "convert" | "bitcast":
                 return self._convert(expr, channel)
             case "neg" | "not" | "abs":
@@ -500,6 +500,10 @@ class ShapeReader:
 
 def _constant(shape: Shape) -> int | None:
     """Return the number that a shape is in every lane, if that is known."""
-    if not is_uniform(shape) or len(set(shape.cores)) > 1:
-        return None
-    return literal(shape.cores[0])
+    core = _only_core(shape)
+    return None if core is None else literal(core)
+
+
+def _only_core(shape: Shape) -> str | None:
+    """Return the scalar that a shape is in every lane, if there is one."""
+    return shape.cores[0] if is_uniform(shape) and len(set(shape.cores)) == 1 else None

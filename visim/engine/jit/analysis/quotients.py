@@ -44,8 +44,11 @@ def with_divisions(kernel: LinkedKernel, flow: Flow) -> Flow:
     The rounding mode is switched on the way, so that they are in chains of several nodes.
     """
     chains = flow.chains()
+    several = [chain for chain in chains if len(chain) > 1]
+    if not several:
+        return flow
     lasting, nodes = LastingValues(kernel, flow, chains, Paths(flow)), dict(flow.nodes)
-    for chain in (one for one in chains if len(one) > 1):
+    for chain in several:
         finder = QuotientFinder(lasting.follower(chain))
         for node in chain:
             before, block = node.block.before, node.block
