@@ -125,11 +125,7 @@ static int take_object(uint32_t handle, uint64_t address, struct mapping *mappin
 
 static void leave_object(uint32_t handle) {
     pthread_mutex_lock(&tables_lock);
-    struct object *object = object_at(handle);
-    if (object) {
-        object->uses--;
-        drop_object(object);
-    }
+    end_use(handle);
     pthread_mutex_unlock(&tables_lock);
 }
 

@@ -103,7 +103,7 @@ static uint32_t free_handle(void) {
     return ++object_count;
 }
 
-void drop_object(struct object *object) {
+static void drop_object(struct object *object) {
     if (object->is_open || object->uses) return;
     if (!object->program) {
         give_range(object->offset, aligned(object->size, OBJECT_ALIGNMENT));
@@ -111,6 +111,14 @@ void drop_object(struct object *object) {
     }
     free(object->batches);
     *object = (struct object){.size = 0};
+}
+
+/* Ends one use of an object, if there is one; the tables' lock is held. */
+void end_use(uint32_t handle) {
+    struct object *object = object_at(handle);
+    if (!object) return;
+    object->uses--;
+    drop_object(object);
 }
 
 /* Takes memory of the file for an object; its handle is free, and the lock held. */

@@ -57,7 +57,7 @@ extern volatile uint32_t *status_words; /* a VM's process writes them, too */
 int make_object(const struct model *model, uint64_t size, uint32_t placement, uint32_t *handle);
 int make_program_object(uint64_t program, uint64_t size, bool is_read_only, uint32_t *handle);
 struct object *object_at(uint32_t handle);
-void drop_object(struct object *object);
+void end_use(uint32_t handle);
 uint64_t aligned(uint64_t size, uint64_t to);
 
 /* vms.c */

@@ -35,13 +35,9 @@ int create_vm(int device, struct xe_vm_create *request) {
     return request->extensions ? -EINVAL : make_vm(device, &request->vm);
 }
 
-/* Ends the use of objects by mappings [first, end) and removes these from the list. */
+/* Removes a mapping from the list and ends its use of an object. */
 void remove_mapping(struct vm *vm, size_t place) {
-    struct object *object = object_at(vm->mappings[place].object);
-    if (object) {
-        object->uses--;
-        drop_object(object);
-    }
+    end_use(vm->mappings[place].object);
     vm->mappings[place] = vm->mappings[--vm->count];
 }
 
