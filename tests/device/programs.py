@@ -182,13 +182,19 @@ def saxpy_on_each() -> object:
     return found
 
 
-def fault() -> object:
-    """An access far behind all memory: the device is lost, and all calls say so."""
-    cl = OpenCL()
+def _run_over(cl: OpenCL) -> tuple[c_void_p, c_void_p, c_void_p]:
+    """Run a kernel that writes far behind all memory; return its program, its buffer, and it."""
     program, out = cl.build(MISTAKES), cl.buffer(4000)
     over = cl.kernel(program, "over")
     cl.set(over, out, struct.pack("<i", 1 << 28))
     cl.run(over, 1000)
+    return program, out, over
+
+
+def fault() -> object:
+    """An access far behind all memory: the device is lost, and all calls say so."""
+    cl = OpenCL()
+    program, out, over = _run_over(cl)
     try:
         cl.read(out, 4000)
     except Failed as error:
@@ -204,10 +210,7 @@ def fault() -> object:
 def fault_and_finish() -> object:
     """An access far behind all memory, and what a program that waits for it is told."""
     cl = OpenCL()
-    program, out = cl.build(MISTAKES), cl.buffer(4000)
-    over = cl.kernel(program, "over")
-    cl.set(over, out, struct.pack("<i", 1 << 28))
-    cl.run(over, 1000)
+    _run_over(cl)
     try:
         cl.finish()
     except Failed as error:
