@@ -31,7 +31,8 @@ class Context(IntEnum):
     stacks that carriers have left, `STACKS` how many there are, `USED` the one in use.
 
     From `TALLIES` on is what `tallies` says: offsets of messages and how many there are, the copy
-    and its size, the surfaces that messages reach, which allocation is tallied and its size.
+    and its size, the surfaces that messages reach (how many, and their numbers behind that), which
+    allocation is tallied and its size.
     `IMAGES` is the table of images, 0 without any. `BARRIERS` is where `BARRIER_COUNT` barriers
     are, of which the first is that of the whole group.
     """

@@ -110,7 +110,7 @@ _APART = f"""
 define internal i1 @is_apart(ptr %ctx, i64 %start, i64 %bytes) noinline #0 {{
 entry:
 {_fields(table="TABLE*", entries="TABLE_ENTRIES", offsets="TALLIES*", sites="TALLY_SITES")}
-{_fields(caches="CACHE*", surfaces="SURFACES*", reached="TALLY_SURFACES")}
+{_fields(caches="CACHE*", surfaces="SURFACES*", reached="TALLY_SURFACES*")}
   %end = add i64 %start, %bytes
   br label %flat
 flat:
@@ -142,15 +142,18 @@ site:
 site.next:
   %s.next = add i64 %s, 1
   %site.more = icmp ult i64 %s.next, %sites
-  br i1 %site.more, label %site, label %surface
+  br i1 %site.more, label %site, label %sites.done
+sites.done:
+  %count = load i64, ptr %reached
+  br label %surface
 surface:
-  %left = phi i64 [ %reached, %site.next ], [ %rest, %surface.one ]
+  %left = phi i64 [ %count, %sites.done ], [ %rest, %surface.one ]
   %none = icmp eq i64 %left, 0
   br i1 %none, label %yes, label %surface.one
 surface.one:
-  %number = call i64 @llvm.cttz.i64(i64 %left, i1 true)
-  %less = sub i64 %left, 1
-  %rest = and i64 %left, %less
+  %number.at = getelementptr i64, ptr %reached, i64 %left
+  %number = load i64, ptr %number.at
+  %rest = sub i64 %left, 1
   %surface.byte = mul i64 %number, $SURFACE_ENTRY$
   %surface.at = getelementptr i8, ptr %surfaces, i64 %surface.byte
   %hit = call i1 @overlaps(ptr %surface.at, i64 %start, i64 %end)

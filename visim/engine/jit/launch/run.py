@@ -128,7 +128,7 @@ class Runner:
             for cache in self._caches:
                 cache.fill(0)
             for tallies in self._tallies:
-                tallies.forget()
+                tallies.forget(target.machine.surfaces)
         machine, images, tables = target.machine, self.images, self.tables
         images.fill(machine.surfaces)
         arguments = machine.implicit_arguments
@@ -225,8 +225,10 @@ class Runner:
         self._point(context)
         facts = compiled.facts
         if facts.adding:
-            surfaces = None if self.shared is None else facts.surfaces
-            self._tallies.append(Tallies(context, count, facts.adding, surfaces))
+            allowed = self.shared is not None
+            tallies = Tallies(context, count, facts.adding, facts.surfaces, allowed=allowed)
+            tallies.forget(self.machine.surfaces)
+            self._tallies.append(tallies)
         return context
 
     def _point(self, context: NDArray[np.uint64]) -> None:

@@ -24,6 +24,7 @@ from visim.engine.jit.common.tallying import OTHER
 from visim.engine.jit.launch.records import words
 from visim.engine.jit.layout import Context
 from visim.machine.allocations import aligned_zeros
+from visim.machine.surfaces import BINDING_TABLE_SIZE, Surfaces
 
 MOST_BYTES = 1 << 16
 """Larger allocations are not copied: adding them up would take longer than short launches do."""
@@ -36,28 +37,39 @@ class Tallies:
         context: the worker's fields for that version.
         sites: how many messages there are.
         adding: the numbers of those that add.
-        surfaces: the surfaces that messages reach, as bits; None: nothing can be tallied.
+        surfaces: the surfaces that messages reach, as bits; None: they may reach any.
+        allowed: whether anything may be tallied.
     """
 
     def __init__(
-        self, context: NDArray[np.uint64], sites: int, adding: Sequence[int], surfaces: int | None
+        self,
+        context: NDArray[np.uint64],
+        sites: int,
+        adding: Sequence[int],
+        surfaces: int | None,
+        *,
+        allowed: bool,
     ) -> None:
-        self._context, self._adding = context, list(adding)
-        room = 0 if surfaces is None else MOST_BYTES
+        self._context, self._adding, self._surfaces = context, list(adding), surfaces
+        room = MOST_BYTES if allowed else 0
         self._copy, self._offsets = aligned_zeros(room), words(sites)
+        self._reached = words(1 + BINDING_TABLE_SIZE)
         values = {
             Context.TALLIES: self._offsets.ctypes.data,
             Context.TALLY_SITES: sites,
             Context.TALLY_COPY: self._copy.ctypes.data,
             Context.TALLY_ROOM: room,
-            Context.TALLY_SURFACES: surfaces or 0,
+            Context.TALLY_SURFACES: self._reached.ctypes.data,
         }
         for name, value in values.items():
             context[int(name)] = value
-        self.forget()
 
-    def forget(self) -> None:
-        """Know no allocation, as before a launch."""
+    def forget(self, surfaces: Surfaces) -> None:
+        """Know no allocation, as before a launch that has these surfaces."""
         self._offsets.fill(OTHER)
         self._offsets[self._adding] = 0
         self._context[int(Context.TALLY_BYTES)] = 0
+        known = self._surfaces
+        reached = {n for n in surfaces.bound if known is None or known >> n & 1}
+        reached.update(surfaces.images)
+        self._reached[: 1 + len(reached)] = len(reached), *reached

@@ -9,9 +9,6 @@ from visim.engine.jit.analysis.callouts import CallOut
 from visim.engine.jit.layout import EXCHANGE_BYTES
 from visim.errors import InternalError
 
-_MOST_SURFACES = 64
-"""Of surfaces with numbers below this it is noted that messages reach them."""
-
 
 @dataclass(frozen=True, slots=True)
 class SiteInfo:
@@ -50,7 +47,7 @@ class Sites:
 
     def reach(self, surface: int | None) -> None:
         """Note that a message reaches a surface, None: one that is not known."""
-        if surface is None or surface >= _MOST_SURFACES:
+        if surface is None:
             self.surfaces = None
         elif self.surfaces is not None:
             self.surfaces |= 1 << surface
