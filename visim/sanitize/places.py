@@ -36,17 +36,21 @@ class Places:
 
     def has_source(self, unit: int) -> bool:
         """Whether a unit's instructions have lines of the source that was compiled."""
+        return any(self._lines_of(unit))
+
+    def is_compilers(self, unit: int, pc: int) -> bool:
+        """Whether an instruction has no line of the source, though others of its unit have."""
+        return self._lines_of(unit)[pc] is None and self.has_source(unit)
+
+    def _lines_of(self, unit: int) -> tuple[SourceLine | None, ...]:
         if unit not in self._lines:
             self._lines[unit] = self._kernel.units[unit].unit.source_lines()
-        return any(self._lines[unit])
+        return self._lines[unit]
 
     def _place(self, unit: int, pc: int) -> Place:
-        linked = self._kernel.units[unit]
-        if unit not in self._lines:
-            self._lines[unit] = linked.unit.source_lines()
-        body = linked.body
+        body = self._kernel.units[unit].body
         instruction = body[min(pc, len(body) - 1)]
-        source = self._lines[unit][min(pc, len(body) - 1)]
+        source = self._lines_of(unit)[min(pc, len(body) - 1)]
         if source is not None:
             text = None if self._text_of is None else self._text_of(source)
             return Place(source.file, source.line, text, instruction.show())

@@ -5,14 +5,18 @@ The gate runs a share of the pairs, devices and engines, `--thorough` all of the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import visim
 from tests.opencl.building import built, built_by_current
 from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
 from tests.opencl.sanitizers.pairs_barriers import BARRIER_PAIRS
 from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
+from tests.opencl.sanitizers.pairs_calls import CALL_PAIRS
 from tests.opencl.sanitizers.pairs_field import FIELD_PAIRS
 from tests.opencl.sanitizers.pairs_images import IMAGE_PAIRS
 from tests.opencl.sanitizers.pairs_kinds import KINDS_PAIRS
@@ -24,8 +28,13 @@ from tests.shares import share
 SHARE = 24
 EVERY = (
     *(*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS),
-    *(*BARRIER_PAIRS, *PART_PAIRS, *IMAGE_PAIRS),
+    *(*BARRIER_PAIRS, *PART_PAIRS, *IMAGE_PAIRS, *CALL_PAIRS),
 )
+
+
+def image_of(array: NDArray[Any]) -> visim.Image:
+    """Return an image whose texels are numbers of an array."""
+    return visim.Image(array.astype(np.uint32).reshape(8, 32, -1)[:, :, :1].copy())
 
 
 def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[visim.Finding, ...]:
@@ -38,13 +47,11 @@ def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[vis
     if pair.part:
         given = visim.Buffer(4 * 2048)[4 * 512 : 4 * (512 + SIZE)]
     kernel = program["k"]
-    given = [
-        visim.Image(array.astype(np.uint32).reshape(8, 32, -1)[:, :, :1].copy())
-        if f"image2d_t {name}" in pair.head
-        else array
-        for name, array in (("x", x), ("y", given))
+    first: list[object] = [
+        image_of(array) if f"image2d_t {name}" in pair.head else passed
+        for name, array, passed in (("x", x, x), ("y", y, given))
     ]
-    arguments = given + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
+    arguments = first + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
     try:
         with visim.printf_to(list[str]().append):
             report = kernel.launch(

@@ -147,11 +147,20 @@ class UninitDetector:
     def _origin(
         self, thread: _Thread, channels: tuple[int, ...]
     ) -> tuple[_Read | None, int | None]:
-        """Return the last read by one of some channels, and the channel."""
+        """Return the last read by one of some channels, and the channel.
+
+        What compilers read themselves, such as arguments from the stack, is the last to be taken.
+        """
+        found: tuple[_Read, int] | None = None
         for read in reversed(thread.reads):
             for channel in channels:
-                if channel in read.channels:
+                if channel not in read.channels:
+                    continue
+                if not self._collector.places.is_compilers(read.site.unit, read.site.pc):
                     return read, channel
+                found = found or (read, channel)
+        if found is not None:
+            return found
         channel = channels[0] if channels else None
         return (thread.reads[-1] if thread.reads else None), channel
 

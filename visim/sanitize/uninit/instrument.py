@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.instrument import group_of_thread
-from visim.sanitize.uninit.dirty import Name, dirty_variables
-from visim.sanitize.uninit.layout import shadow_of, shadow_of_predicate
+from visim.sanitize.uninit.dirty import DirtyVariables, Name
+from visim.sanitize.uninit.layout import has_shadow, shadow_of, shadow_of_predicate
 from visim.sanitize.uninit.memory import FLAT_BITS, SCRATCH_BITS, SLM_BITS, ShadowSpace
 from visim.sanitize.uninit.rules import Shadow, Shadows, any_of, as_bits, whole
 from visim.sanitize.words import loaded, word_at
@@ -96,28 +96,15 @@ class UninitInstrument:
         spaces = ", ".join(sorted(tracking.memories))
         self.name = f"uninit of {spaces} strict={tracking.strict} at {space.base:x}"
         self.group = group_of_thread() if tracking.has_groups else None
-        self._kernel = kernel
-        self._dirty: dict[int, frozenset[Name]] = {}
+        self.grf_bytes = kernel.platform.grf_bytes
+        self._dirty = DirtyVariables(kernel, self.is_tracked, strict=tracking.strict)
 
     def effects(
         self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
     ) -> tuple[Effect, ...]:
         """Return the effects of an instruction with those on shadows."""
         del kernel, pc
-        return _Instruction(self, unit, self.dirty(unit)).instrumented(effects)
-
-    def dirty(self, unit: LinkedUnit) -> frozenset[Name]:
-        """Return the variables of a unit that have shadows."""
-        found = self._dirty.get(unit.number)
-        if found is None:
-            found = dirty_variables(
-                self._kernel,
-                self._kernel.units[unit.number],
-                self.is_tracked,
-                strict=self.tracking.strict,
-            )
-            self._dirty[unit.number] = found
-        return found
+        return _Instruction(self, unit, self._dirty.of(unit)).instrumented(effects)
 
     def is_tracked(self, effect: Effect) -> bool:
         """Whether a message reaches memory that has a shadow."""
@@ -185,16 +172,15 @@ class _Instruction:
 
     def _read(self, place: Place, lanes: int) -> Shadow:
         variable = place.variable
-        if variable.is_shared or variable.index not in self._dirty:
+        if not has_shadow(variable) or variable.index not in self._dirty:
             return None
         shadow = self._place(place)
         return ~Expr(UOPS["read"], shadow.type, lanes, (), shadow)
 
-    @staticmethod
-    def _place(place: Place) -> Place:
+    def _place(self, place: Place) -> Place:
         """Return the place of the shadow of a place."""
         return Place(
-            shadow_of(place.variable),
+            shadow_of(place.variable, self._instrument.grf_bytes),
             place.offset,
             unsigned(place.type.bits),
             place.lanes,
@@ -222,7 +208,7 @@ class _Instruction:
         kind, lanes = write.value.type, write.value.lanes
         match write:
             case WriteRegister(place):
-                if place.variable.is_shared or place.variable.index not in self._dirty:
+                if not has_shadow(place.variable) or place.variable.index not in self._dirty:
                     return
                 yield WriteRegister(self._place(place), _defined(shadow, kind, lanes), mask)
             case WritePredicate(variable, offset):

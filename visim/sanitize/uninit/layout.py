@@ -10,20 +10,32 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from visim.linker.places import MARGIN
+from visim.linker.places import MARGIN, root_bytes
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import General, PredicateVariable
+from visim.predefined import BY_NAME, GENERALS
 from visim.types import UB
 
 _Key = TypeVar("_Key")
 FIRST_SHADOW = 1 << 20
-"""The index of the shadow of the variable with index 0."""
+"""The index of the shadow of the variable with index 0; less than 0 for what all units share."""
+CARRIED = frozenset(BY_NAME[name].index for name in ("%arg", "%retval"))
+"""The shared variables that have shadows, by index: they bring values from unit to unit."""
 
 
-def shadow_of(variable: General) -> General:
+def has_shadow(variable: General) -> bool:
+    """Whether a variable has a shadow, if it can hold undefined bits."""
+    return not variable.is_shared or variable.index in CARRIED
+
+
+def shadow_of(variable: General, grf: int) -> General:
     """Return the variable that is the shadow of another one, which is no alias."""
-    index = variable.index + FIRST_SHADOW
-    return General(f"{variable.name}$", UB, variable.bytes, "GRF", index=index)
+    index = _shadow_index(variable)
+    return General(f"{variable.name}$", UB, root_bytes(variable, grf), "GRF", index=index)
+
+
+def _shadow_index(variable: General) -> int:
+    return variable.index + (-FIRST_SHADOW if variable.is_shared else FIRST_SHADOW)
 
 
 def shadow_of_predicate(variable: PredicateVariable) -> PredicateVariable:
@@ -53,7 +65,11 @@ class ShadowedKernel:
         parts["units"] = tuple(self._unit(kernel, unit) for unit in kernel.units)
         parts["register_bytes"] = 2 * self._end - kernel.reached_bytes
         parts["reached_bytes"] = kernel.reached_bytes + self._shift
-        parts["predefined"] = self._moved(kernel.predefined)
+        carried = {
+            _shadow_index(GENERALS[index]): self._shadow(kernel.predefined[index])
+            for index in CARRIED
+        }
+        parts["predefined"] = self._moved(kernel.predefined) | carried
         parts["file_scope"] = self._moved(kernel.file_scope)
         parts["origin"] = None
         self.kernel = LinkedKernel(**parts)
@@ -76,15 +92,15 @@ class ShadowedKernel:
 
     def _unit(self, kernel: LinkedKernel, unit: LinkedUnit) -> LinkedUnit:
         roots = [one for one in unit.unit.generals if one.alias is None]
-        predicates = unit.unit.predicates
+        predicates, grf = unit.unit.predicates, kernel.platform.grf_bytes
         offsets, others = self._moved(unit.offsets), self._moved(unit.others)
         for one in roots:
-            offsets[one.index + FIRST_SHADOW] = self._shadow(unit.offsets[one.index])
+            offsets[_shadow_index(one)] = self._shadow(unit.offsets[one.index])
         for one in predicates:
             others[f"{one.name}$"] = self._shadow(unit.others[one.name])
         declared = replace(
             unit.unit,
-            generals=(*unit.unit.generals, *map(shadow_of, roots)),
+            generals=(*unit.unit.generals, *(shadow_of(one, grf) for one in roots)),
             predicates=(*predicates, *map(shadow_of_predicate, predicates)),
         )
         spans = [

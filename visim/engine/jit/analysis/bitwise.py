@@ -16,7 +16,7 @@ from itertools import permutations
 from visim.engine.jit.analysis.flow import Flow, Key, Node, passed
 from visim.engine.jit.analysis.turns import Cell, Turn, Variable, cells_of, read_variable
 from visim.engine.jit.analysis.words import NotFollowed, Wide, Word, Words
-from visim.operands import FILE_SCOPE, FIRST_DECLARED_GENERAL
+from visim.operands import FIRST_DECLARED_GENERAL
 from visim.sem.effects import Place, WriteRegister, expressions
 from visim.types import UD
 
@@ -425,7 +425,7 @@ class _Loop:
             for cell, channels in self.writers.items()
             if cell not in kept and not _covers(self.end.surely.get(cell, set()), channels)
         }
-        if any(0 <= number < FIRST_DECLARED_GENERAL or number == FILE_SCOPE for number, _ in stale):
+        if any(number < FIRST_DECLARED_GENERAL for number, _ in stale):
             raise NotFollowed
         if stale and (self.flow.callees or any(_reads(node, stale) for node in self._others())):
             raise NotFollowed
