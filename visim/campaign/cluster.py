@@ -32,6 +32,24 @@ def run_cell(cell: Mapping[str, Any], seconds: float, memory: int) -> dict[str, 
     return _WORKERS.run(cell, Limits(seconds, memory)).to_dict()
 
 
+def result_of(ended: Any, scheduler: str) -> Result | PoolGoneError:
+    """Return what came of a cell; wait where it runs again, as a worker has gone with the answer.
+
+    Args:
+        ended: the future of distributed. Its status is "cancelled" where the scheduler has gone,
+            "lost" where a worker has gone that had the answer; then another one makes it anew.
+        scheduler: the address.
+    """
+    try:
+        return Result.of(ended.result())
+    except Exception as error:  # distributed wraps what it likes
+        if ended.cancelled():
+            return PoolGoneError(f"the scheduler {scheduler} has gone; start again to go on")
+        if type(error).__name__ == "KilledWorker":
+            return Result(Outcome.LOST, "workers of the cluster went away with it, repeatedly")
+        return Result(Outcome.LOST, f"the cluster: {type(error).__name__}: {error}")
+
+
 class ClusterPool:
     """The workers of an existing cluster.
 
@@ -46,10 +64,12 @@ class ClusterPool:
     def __init__(self, address: str) -> None:
         try:
             import distributed
+            from distributed.comm.addressing import get_address_host_port
         except ImportError:
             message = "--scheduler needs the package distributed: pip install 'visim[cluster]'"
             raise ToolMissing(message) from None
         try:
+            get_address_host_port(address)  # a client that fails here is none yet
             self._client: Any = distributed.Client(
                 address, timeout=_CONNECT_S, set_as_default=False, name="visim-campaign"
             )
@@ -86,20 +106,10 @@ class ClusterPool:
         )
 
         def tell(ended: Any) -> None:
-            done(cell, self._result(ended))
+            done(cell, result_of(ended, self._address))
             ended.release()
 
         future.add_done_callback(tell)
-
-    def _result(self, ended: Any) -> Result | PoolGoneError:
-        if ended.status in {"cancelled", "lost"}:
-            return PoolGoneError(f"the scheduler {self._address} has gone; start again to go on")
-        try:
-            return Result.of(ended.result())
-        except Exception as error:  # distributed wraps what it likes
-            if type(error).__name__ == "KilledWorker":
-                return Result(Outcome.LOST, "workers of the cluster went away with it, repeatedly")
-            return Result(Outcome.LOST, f"the cluster: {type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Leave the cluster; cells that nobody waits for any more are cancelled."""

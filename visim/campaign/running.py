@@ -133,9 +133,8 @@ class _Campaign:
         self._outcomes: Counter[Outcome] = Counter()
         self._waiting: Counter[bytes] = Counter()
         self._done = self._known = self._ran = self._under_way = 0
-        self._remembered: dict[str, Result] = {}
-        if matrix.listens:
-            self._remembered = {line["key"]: Result.of(line) for line in store.lines()}
+        self._twins: dict[bytes, list[Cell]] = {}
+        """Cells that are the same as one under way, where the matrix wants to know what they do."""
 
     def summary(self) -> Summary:
         self._store.begin(self._digest())
@@ -194,7 +193,7 @@ class _Campaign:
             key = bytes.fromhex(cell.key)
             known = self._store.known.get(key)
             if key in self._seen:
-                self._count_twin(key, known)
+                self._count_twin(cell, key, known)
                 continue
             self._seen[key] = _place(number, cell)
             if known is not None and self._is_final(known):
@@ -211,24 +210,30 @@ class _Campaign:
 
     def _hear_again(self, cell: Cell) -> None:
         """Tell the matrix what is known of a cell, if it wants to know."""
-        if cell.key in self._remembered:
-            self._matrix.hear(cell, self._remembered[cell.key])
+        if self._matrix.listens:
+            for line in self._store.last([bytes.fromhex(cell.key)]):
+                self._matrix.hear(cell, Result.of(line))
 
-    def _count_twin(self, key: bytes, known: Outcome | None) -> None:
+    def _count_twin(self, cell: Cell, key: bytes, known: Outcome | None) -> None:
         """Count a cell that is the same as an earlier one, now or when that one has ended."""
         self._known += 1
         if key in self._waiting:
             self._waiting[key] += 1
+            if self._matrix.listens:
+                self._twins.setdefault(key, []).append(cell)
         elif known is not None:
+            self._hear_again(cell)
             self._count(known, 1)
 
     def _keep(self, cell: Cell, result: Result | PoolGoneError) -> None:
         if isinstance(result, PoolGoneError):
             raise result
+        key = bytes.fromhex(cell.key)
         self._store.add(cell, result)
-        self._matrix.hear(cell, result)
+        for one in (cell, *self._twins.pop(key, ())):
+            self._matrix.hear(one, result)
         self._ran += 1
-        self._count(result.outcome, self._waiting.pop(bytes.fromhex(cell.key)), (cell, result))
+        self._count(result.outcome, self._waiting.pop(key), (cell, result))
 
     def _count(self, outcome: Outcome, cells: int, last: tuple[Cell, Result] | None = None) -> None:
         self._outcomes[outcome] += cells

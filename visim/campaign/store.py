@@ -105,7 +105,11 @@ class Store:
         self._write_state(State(self.state.number, self.state.matrix, has_ended=True))
 
     def add(self, cell: Cell, result: Result) -> None:
-        """Add the result of a cell."""
+        """Add the result of a cell.
+
+        Raises:
+            ArgumentError: it cannot be written, such as on a disk that is full.
+        """
         line = {
             "campaign": self.state.number,
             "cell": cell.identity,
@@ -115,8 +119,14 @@ class Store:
             **result.to_dict(),
         }
         place = self._file.tell()
-        self._file.write((json.dumps(line) + "\n").encode())
-        self._file.flush()
+        try:
+            self._file.write((json.dumps(line) + "\n").encode())
+            self._file.flush()
+        except OSError as error:
+            raise ArgumentError(
+                f"{self.folder / RESULTS}: cannot be written: {error.strerror or error}; make room "
+                "and start again: what has ended by then is kept"
+            ) from None
         self._keep_place(bytes.fromhex(cell.key), result.outcome, place)
         if monotonic() - self._synced > _SYNC_S:
             self._sync()
@@ -148,8 +158,10 @@ class Store:
 
     def close(self) -> None:
         """Close the files and let others write."""
-        self._sync()
-        self._file.close()
+        with suppress(OSError):  # what cannot be written has been said when it was added
+            self._sync()
+        with suppress(OSError):
+            self._file.close()
         self._lock.close()
 
     def _sync(self) -> None:

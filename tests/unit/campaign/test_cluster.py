@@ -1,5 +1,7 @@
 """A campaign on a Dask cluster of this machine: the same results, also when a worker is killed."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import json
@@ -13,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.campaign.files import make, outcomes, results
+from visim.campaign.cluster import result_of
+from visim.campaign.outcomes import Outcome, Result
+from visim.campaign.pools import PoolGoneError
 from visim.cli import main
 
 DASK = [sys.executable, "-m", "dask"]
@@ -81,6 +86,35 @@ def lasting(folder, name):
         del line["took"]
         found[line["key"]] = line
     return found
+
+
+class Future:
+    """A future of distributed whose worker went away with the answer, or whose scheduler did."""
+
+    def __init__(self, status, answer=None):
+        self.status = status
+        self._answer = answer
+
+    def result(self):
+        """Wait until the answer is there again."""
+        if self._answer is None:
+            raise RuntimeError(self.status)
+        return self._answer
+
+    def cancelled(self):
+        """Return whether nobody works at it."""
+        return self.status == "cancelled"
+
+
+def test_an_answer_that_a_worker_took_away_is_waited_for():
+    answer = Result(Outcome.PASSED)
+    assert result_of(Future("lost", answer.to_dict()), "tcp://a:1") == answer
+    gone = result_of(Future("cancelled"), "tcp://a:1")
+    assert isinstance(gone, PoolGoneError)
+    assert str(gone) == "the scheduler tcp://a:1 has gone; start again to go on"
+    failed = result_of(Future("error"), "tcp://a:1")
+    assert isinstance(failed, Result)
+    assert failed.outcome is Outcome.LOST
 
 
 def test_what_is_no_scheduler_is_said(tmp_path, monkeypatch, capsys):

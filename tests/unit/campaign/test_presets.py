@@ -1,8 +1,11 @@
 """Tables for usual needs: which cells they give, and what they say in the end."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import shutil
+import threading
 
 import pytest
 
@@ -93,7 +96,8 @@ def test_compilers_are_compared_along_what_is_listed(tmp_path):
         "options": ["", "-cl-opt-disable"],
         "vary": {"seed": [1, 2]},
     }
-    cells = list(matrix_of({"compilers": [table]}, tmp_path, "test").cells())
+    made = matrix_of({"compilers": [table]}, tmp_path, "test").cells()
+    cells = [cell for cell in made if cell is not None]
     assert len(cells) == 4
     assert {(cell.agree, cell.slower) for cell in cells} == {(("options",), ("options",))}
     assert cells[0].work["timing"] == ["own"]
@@ -119,6 +123,51 @@ def test_a_bandit_finds_what_a_grid_finds_in_fewer_launches(run, method, ran):
     [note] = summary.notes
     assert note.startswith("best: launch=saxpy local=32: ")
     assert note.endswith(f"{ran} of 56 cells")
+
+
+def test_sweeps_of_the_same_content_all_find_the_best(tmp_path):
+    summary, pool = both(tmp_path, {"sweep": [{**SWEEP, "method": "grid"}, {**SWEEP, "name": "b"}]})
+    assert len(pool.ran) == 56
+    assert [note.partition(" cycles")[0] for note in summary.notes] == [
+        "best: launch=saxpy local=32: 34",
+        "best: launch=b local=32: 34",
+    ]
+
+
+def test_a_sweep_hears_of_cells_that_are_under_way_for_others(tmp_path):
+    launch = {**SWEEP, "name": "same", "timing": "own"}
+    summary, pool = both(tmp_path, {"launch": [launch], "sweep": [SWEEP]})
+    assert len(pool.ran) == 56
+    assert [note.partition(" cycles")[0] for note in summary.notes] == [
+        "best: launch=saxpy local=32: 34"
+    ]
+
+
+class Late(Here):
+    """Ends cells only when three are under way, or a second has passed."""
+
+    def __init__(self, result):
+        super().__init__(result)
+        self._end_with = result
+        self._under_way = []
+
+    def submit(self, cell, limits, done):
+        self.ran.append(cell)
+        self._under_way.append((cell, done))
+        timer = threading.Timer(0.0 if len(self._under_way) >= 3 else 0.3, self._end)
+        timer.start()
+
+    def _end(self):
+        while self._under_way:
+            cell, done = self._under_way.pop()
+            done(cell, self._end_with(cell))
+
+
+def both(tmp_path, tables):
+    """Run tables together."""
+    pool = Late(cycles_of)
+    with Store(tmp_path / "results") as store:
+        return run_campaign(matrix_of(tables, tmp_path, "test"), store, pool), pool
 
 
 def test_a_sweep_that_is_known_says_the_same(run):

@@ -1,14 +1,18 @@
 """The folder of results: what a killed writer leaves, and who may write."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import json
+import resource
+import signal
 
 import pytest
 
 from visim.campaign.cells import Cell, digest_of
 from visim.campaign.outcomes import Outcome, Result
-from visim.campaign.store import Store
+from visim.campaign.store import RESULTS, Store
 from visim.errors import ArgumentError
 
 
@@ -76,6 +80,28 @@ def test_there_is_one_writer_at_a_time(folder):
     with Store(folder), pytest.raises(ArgumentError, match="another campaign writes there"):
         Store(folder)
     Store(folder).close()
+
+
+def test_a_full_disk_is_said(tmp_path):
+    with Store(tmp_path / "results") as store:
+        store.begin("matrix")
+        store.add(cell(0), Result(Outcome.PASSED))
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        size = (tmp_path / "results" / RESULTS).stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, before[1]))
+        try:
+            with pytest.raises(
+                ArgumentError, match=r"results.jsonl: cannot be written: .*make room"
+            ):
+                store.add(cell(1), Result(Outcome.PASSED))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+    with Store(tmp_path / "results") as store:
+        assert len(store.known) >= 1
+        store.add(cell(2), Result(Outcome.PASSED))
+        assert store.unreadable == 0
 
 
 def test_a_folder_that_is_none_is_said(tmp_path):

@@ -160,7 +160,7 @@ def _bounded_text(path: Path, most: int) -> str:
     with path.open("rb") as stream:
         data = stream.read(most + 1)
     if len(data) > most:
-        raise ArgumentError(f"more than {most} bytes, which is too long for a launch.toml")
+        raise ArgumentError(f"more than {most} bytes, which is too long for such a file")
     return data.decode("utf-8-sig")
 
 
