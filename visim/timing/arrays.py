@@ -213,7 +213,7 @@ def _caches(machine: Machine, *, uses_slm: bool) -> dict[str, int]:
 
 
 def fresh_state(chip: Chip, code: Code) -> State:
-    """Return the state before the first cycle.
+    """Return the state before the first cycle; what caches hold (`CACHES`) are arrays of NumPy.
 
     Raises:
         UnsupportedError: a group does not fit into the machine.
@@ -289,14 +289,14 @@ def fresh_state(chip: Chip, code: Code) -> State:
         port_ticks=[0] * domains,
         bank_ticks=[0] * chip.l3_banks,
         bus_ticks=[0],
-        dl1_line=[-1] * l1_places,
-        dl1_stamp=[0] * l1_places,
-        dl1_fill=[0] * l1_places,
-        dl1_dirty=[0] * l1_places,
-        l3_line=[-1] * l3_places,
-        l3_stamp=[0] * l3_places,
-        l3_fill=[0] * l3_places,
-        l3_dirty=[0] * l3_places,
+        dl1_line=np.full(l1_places, -1, np.int64),
+        dl1_stamp=np.full(l1_places, 0, np.int64),
+        dl1_fill=np.full(l1_places, 0, np.int64),
+        dl1_dirty=np.full(l1_places, 0, np.int64),
+        l3_line=np.full(l3_places, -1, np.int64),
+        l3_stamp=np.full(l3_places, 0, np.int64),
+        l3_fill=np.full(l3_places, 0, np.int64),
+        l3_dirty=np.full(l3_places, 0, np.int64),
     )
 
 

@@ -22,12 +22,18 @@ from visim.timing.lowering import lower
 _Words = NDArray[np.int64]
 
 
+def is_loaded(function: Callable[..., int]) -> bool:
+    """Return whether a function of `core` is native code in this process: calling it is free."""
+    return function in _LOADED
+
+
 def run(code: Code, chip: Chip, state: State) -> int:
     """Run all threads; in the state `RESULTS` are as after `simulate.run`."""
     given = _Tuples((code, chip, state))
     last = given.run(simulate.run)
     for name in RESULTS:
-        getattr(state, name)[:] = given.arrays[name].tolist()
+        if getattr(state, name) is not given.arrays[name]:
+            getattr(state, name)[:] = given.arrays[name].tolist()
     return last
 
 
@@ -87,6 +93,11 @@ class _Tuples:
         return kind(address)(*(words.ctypes.data for words in self._words))
 
 
+_LOADED: set[Callable[..., int]] = set()
+
+
 @cache
 def _native(function: Callable[..., int]) -> NativeCode:
-    return NativeCode(object_code(lower(function), processor()), (function.__name__,))
+    found = NativeCode(object_code(lower(function), processor()), (function.__name__,))
+    _LOADED.add(function)
+    return found

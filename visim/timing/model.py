@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from visim.errors import InternalError
 from visim.isa import Instruction
@@ -28,6 +31,10 @@ from visim.timing.traces import LINE_BYTES
 from visim.timing.traffic import moved
 
 
+def _nothing() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class CacheContent:
     """The line at each place of each set of the L3, and whether memory has an older one.
@@ -35,16 +42,19 @@ class CacheContent:
     `first` and `first_dirty` are the same of first caches, empty for nothing.
     """
 
-    lines: Sequence[int]
-    dirty: Sequence[int]
-    first: Sequence[int] = ()
-    first_dirty: Sequence[int] = ()
+    lines: NDArray[np.int64]
+    dirty: NDArray[np.int64]
+    first: NDArray[np.int64] = field(default_factory=_nothing)
+    first_dirty: NDArray[np.int64] = field(default_factory=_nothing)
 
 
 WHOLE = (0, NEVER)
 """The window that has all cycles."""
-WORTH_COMPILING = 30_000
-"""Native instructions from which on compiling the simulation pays."""
+WORTH_COMPILING = 10_000
+"""Native instructions from which on native code pays: loading it takes as long as so many do in
+Python."""
+_LOADED = 100
+"""Where it is loaded it pays so many times earlier."""
 _DATA = ("entry_at", "lines_at", "cost", "lines")
 """What the code has as arrays of NumPy, for it is long."""
 
@@ -75,21 +85,55 @@ def simulate_work(
             room for a group.
         InternalError: the categories do not cover the time; a bug in the model.
     """
+    chip, state, cycles = _simulated(program, work, events, window, use_compiled, before)
+    result = _result(program, work, chip, state, cycles)
+    return result if static_counts is None else replace(result, static_counts=static_counts)
+
+
+def _simulated(
+    program: NativeProgram,
+    work: Work,
+    events: int = 0,
+    window: tuple[int, int] = WHOLE,
+    use_compiled: bool | None = None,
+    before: CacheContent | None = None,
+) -> tuple[Chip, State, int]:
+    """Return the machine, its state after the last thread, and the cycles."""
     code = code_arrays(program, work)
     chip = chip_numbers(program.machine, code, work, events=events, window=window)
     state = fresh_state(chip, code)
-    if before is not None and state.l3_line:
-        state = state._replace(l3_line=list(before.lines), l3_dirty=list(before.dirty))
-        if len(before.first) == len(state.dl1_line):
-            state = state._replace(dl1_line=list(before.first), dl1_dirty=list(before.first_dirty))
+    if before is not None and state.l3_line.size:
+        state.l3_line[:], state.l3_dirty[:] = before.lines, before.dirty
+        if before.first.size == state.dl1_line.size:
+            state.dl1_line[:], state.dl1_dirty[:] = before.first, before.first_dirty
     if use_compiled is None:
-        use_compiled = work.native >= WORTH_COMPILING
+        earlier = _LOADED if compiled.is_loaded(simulate.run) else 1
+        use_compiled = work.native >= WORTH_COMPILING // earlier
     if not use_compiled:
         code = code._replace(**{name: getattr(code, name).tolist() for name in _DATA})
+        state = state._replace(**{name: getattr(state, name).tolist() for name in fields.CACHES})
     cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
     _check(chip, state, cycles)
-    result = _result(program, work, chip, state, cycles)
-    return result if static_counts is None else replace(result, static_counts=static_counts)
+    return chip, state, cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """When threads ran, the cycles of all, and what caches have in the end."""
+
+    cycles: int
+    spans: tuple[Span, ...]
+    left: Left
+
+
+def run_of(program: NativeProgram, work: Work, before: CacheContent | None = None) -> Run:
+    """Return only when threads run on the program's machine, much faster where they are few.
+
+    Raises:
+        UnsupportedError: as `simulate_work`.
+    """
+    chip, state, cycles = _simulated(program, work, before=before)
+    return Run(cycles, _spans(work, chip, state), _left(state))
 
 
 def cycles_of(program: NativeProgram, work: Work) -> int:
@@ -98,7 +142,7 @@ def cycles_of(program: NativeProgram, work: Work) -> int:
     Raises:
         UnsupportedError: as `simulate_work`.
     """
-    return simulate_work(program, work).cycles
+    return _simulated(program, work)[2]
 
 
 def _check(chip: Chip, state: State, cycles: int) -> None:
@@ -162,10 +206,12 @@ def _result(
 
 
 def _left(state: State) -> Left:
-    first = sum(line >= 0 for line in state.dl1_line)
-    held = sum(line >= 0 for line in state.l3_line)
-    waiting = sum(state.dl1_dirty)
-    changed = min(1.0, (sum(state.l3_dirty) + waiting) / held) if held else 0.0
+    first, held = (
+        int(np.count_nonzero(np.asarray(lines, np.int64) >= 0))
+        for lines in (state.dl1_line, state.l3_line)
+    )
+    waiting, dirty = (int(np.sum(flags)) for flags in (state.dl1_dirty, state.l3_dirty))
+    changed = min(1.0, (dirty + waiting) / held) if held else 0.0
     return Left(len(state.dl1_line), waiting / first if first else 0.0, changed)
 
 
@@ -191,8 +237,8 @@ def _timeline(chip: Chip, state: State, cycles: int) -> Timeline:
 
 
 def _events(state: State) -> tuple[tuple[int, ...], ...]:
-    count = state.scalar[fields.EVENTS]
-    return tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(count))
+    numbers = iter(state.event[: 5 * state.scalar[fields.EVENTS]])
+    return tuple(zip(*[numbers] * 5, strict=True))
 
 
 def _window(chip: Chip, events: Sequence[tuple[int, ...]], cycles: int) -> tuple[int, int]:
@@ -313,4 +359,12 @@ def _notes(program: NativeProgram) -> list[str]:
     return notes
 
 
-__all__ = ["WHOLE", "WORTH_COMPILING", "CacheContent", "simulate_work"]
+__all__ = [
+    "WHOLE",
+    "WORTH_COMPILING",
+    "CacheContent",
+    "Run",
+    "cycles_of",
+    "run_of",
+    "simulate_work",
+]

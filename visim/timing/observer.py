@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from visim.engine.accesses import Accesses
@@ -15,7 +15,7 @@ from visim.timing.arrays import Work
 from visim.timing.genx import listing_of, native_program
 from visim.timing.legaliser import NativeProgram, legalise
 from visim.timing.machine import Machine, find_machine
-from visim.timing.model import WHOLE, CacheContent, cycles_of, simulate_work
+from visim.timing.model import WHOLE, CacheContent, Run, cycles_of, run_of, simulate_work
 from visim.timing.occupancy import occupancy, registers_of
 from visim.timing.paths import Paths
 from visim.timing.result import Sample, TimingResult
@@ -26,6 +26,29 @@ from visim.timing.warming import before_of, lines_of
 NATIVES = ("legaliser", "genx")
 TIMELINE_EVENTS = 20_000
 """Stretches of a slot's time that a result keeps, from the window's first cycle on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A part of a machine in the midst of a launch: what its caches hold, None for what is unknown.
+
+    In the part `filling` of the launch nothing has to go from the L3; that is as the sample takes
+    `cold` caches.
+    """
+
+    program: NativeProgram
+    work: Work
+    before: CacheContent | None
+    filling: float
+    cold: Run
+
+    def sample(self, chosen: Chosen, warm: Run | TimingResult) -> Sample:
+        """Return what the launch takes, by what its sample takes when it starts so."""
+        first, later = chosen.estimate(self.cold), chosen.estimate(warm)
+        if self.before is None:
+            return first
+        cycles = round(self.filling * first.cycles + (1 - self.filling) * later.cycles)
+        return replace(later, cycles=cycles)
 
 
 class Timing(Observer):
@@ -178,30 +201,39 @@ class Timing(Observer):
         """Return what a sample takes on a part of a machine, and so the launch on the whole."""
         has_traces = self._traces is not None
         self._paths, self._traces = chosen.paths, chosen.traces if has_traces else None
-
-        def timed(whole: Machine) -> tuple[TimingResult, Sample]:
-            part, _ = part_of(whole)
-            result = self._timed(part, window, ranged=False)
-            found = chosen.estimate(result)
-            if self._traces is None:
-                return result, found
-            lines = lines_of(self._work(result.program), chosen.sizes)
-            part, before, filling = before_of(
-                whole, part, lines, chosen.random, chosen.stretches, result.left
-            )
-            if before is None:
-                return result, found
-            again = self._timed(part, window, ranged=False, before=before)
-            later = chosen.estimate(again)
-            cycles = round(filling * found.cycles + (1 - filling) * later.cycles)
-            return again, replace(later, cycles=cycles)
-
-        result, sample = timed(target)
+        program, counts = self._program(target)
+        found = self._started(chosen, target, program)
+        result = simulate_work(
+            found.program,
+            found.work,
+            events=TIMELINE_EVENTS,
+            window=WHOLE if window is None else window,
+            static_counts=counts,
+            before=found.before,
+        )
+        sample = found.sample(chosen, result)
         if not ranged:
             return replace(result, sample=sample)
-        ends = [timed(target.extreme(end))[1].cycles for end in (0, 1)]
-        found = sample.cycles, *ends
-        return replace(result, sample=sample, range=(min(found), max(found)))
+        ends = [self._started(chosen, target.extreme(end), program) for end in (0, 1)]
+        others = [
+            end.sample(chosen, run_of(end.program, end.work, end.before)).cycles for end in ends
+        ]
+        cycles = sample.cycles, *others
+        return replace(result, sample=sample, range=(min(cycles), max(cycles)))
+
+    def _started(self, chosen: Chosen, whole: Machine, program: NativeProgram) -> _Started:
+        """Return how a sample starts on a part of a machine."""
+        part, _ = part_of(whole)
+        own = replace(program, machine=replace(part, native=program.machine.native))
+        work = self._work(own)
+        cold = run_of(own, work)
+        if self._traces is None:
+            return _Started(own, work, None, 0.0, cold)
+        lines = lines_of(work, chosen.sizes)
+        machine, before, filling = before_of(
+            whole, own.machine, lines, chosen.random, chosen.stretches, cold.left
+        )
+        return _Started(replace(own, machine=machine), work, before, filling, cold)
 
     def _new_sampler(self, group: GroupStart) -> Sampler:
         """Return what keeps some groups: in stretches of those that a part has room for."""
@@ -220,9 +252,23 @@ class Timing(Observer):
         window: tuple[int, int] | None,
         *,
         ranged: bool,
-        before: CacheContent | None = None,
     ) -> TimingResult:
-        """Return what the threads that are known take on a machine whose caches hold something."""
+        """Return what the threads that are known take on a machine."""
+        program, counts = self._program(target)
+        result = simulate_work(
+            program,
+            self._work(program),
+            events=TIMELINE_EVENTS,
+            window=WHOLE if window is None else window,
+            static_counts=counts,
+        )
+        return replace(result, range=self._range(program, result.cycles)) if ranged else result
+
+    def _program(self, target: Machine) -> tuple[NativeProgram, Mapping[str, int]]:
+        """Return the kernel for a machine, and how many instructions each way of making it gives.
+
+        The instructions do not depend on the machine's numbers: one with others gets the same.
+        """
         if self._kernel is None:
             raise ArgumentError("timing: nothing was launched with this observer")
         registers = self._registers or registers_of(self._kernel)
@@ -232,15 +278,7 @@ class Timing(Observer):
         if self._native == "genx":
             program = native_program(self._kernel, target, listing_of(self._kernel, target))
             counts["genx"] = len(program.instructions)
-        result = simulate_work(
-            program,
-            self._work(program),
-            events=TIMELINE_EVENTS,
-            window=WHOLE if window is None else window,
-            static_counts=counts,
-            before=before,
-        )
-        return replace(result, range=self._range(program, result.cycles)) if ranged else result
+        return program, counts
 
     def _work(self, program: NativeProgram) -> Work:
         """Return the threads as a machine has to execute them."""

@@ -26,6 +26,7 @@ from visim.engine.accesses import Accesses
 from visim.engine.observers import BlockPlace, ThreadPath
 from visim.engine.schedule import Dependency
 from visim.timing.machine import Machine
+from visim.timing.model import Run
 from visim.timing.paths import Paths
 from visim.timing.result import Sample, TimingResult
 from visim.timing.traces import Traces
@@ -331,7 +332,7 @@ class Chosen:
         """How many stretches the launch has."""
         return self.groups / max(self.sizes)
 
-    def estimate(self, result: TimingResult) -> Sample:
+    def estimate(self, result: Run | TimingResult) -> Sample:
         """Return what the launch takes, by what its sample takes on a part of the machine."""
         took = self._took(result)
         waves = sum(self.counts) / self.parts
@@ -362,7 +363,7 @@ class Chosen:
         apart = sum(count * (mean - middle) ** 2 for count, mean in pairs) / total
         return (total * inside) ** 2 * apart / self.watched
 
-    def _took(self, result: TimingResult) -> list[float]:
+    def _took(self, result: Run | TimingResult) -> list[float]:
         """Return how long after each stretch the next one starts, the last one ends.
 
         A stretch starts when its groups do in the mean, as those before it make room for them; the

@@ -246,7 +246,8 @@ def _entries(
     ends = np.cumsum([sum(words.size for words in log) for log in logs], dtype=np.int64)
     pieces = [words for log in logs for words in log]
     words = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
-    run = compiled.call if words.size >= WORTH_COMPILING else compiled.interpret
+    known = all(map(compiled.is_loaded, (coalesce.room, coalesce.coalesce)))
+    run = compiled.call if known or words.size >= WORTH_COMPILING else compiled.interpret
     log = Log(words, ends, first, LINE_BYTES, banks, *placed)
     found = _fresh(len(sites.masks), 0, 0, 0, 0)
     run(coalesce.room, (sites, log, found), ("scalar",))

@@ -129,7 +129,7 @@ def before_of(
     content = _content(larger, np.concatenate([kept, first]), left.changed)
     dirty = _some_of(np.arange(left.first, dtype=np.int64), left.first_changed)
     filling = room / lines * (1 - found.common / found.size)
-    return larger, replace(content, first=first.tolist(), first_dirty=dirty.tolist()), filling
+    return larger, replace(content, first=first, first_dirty=dirty.astype(np.int64)), filling
 
 
 def held(found: Footprint, room: float, count: float) -> float:
@@ -181,7 +181,7 @@ def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheCon
     turn = (places[order].astype(np.uint64) * _MIX) >> np.uint64(40)
     at = places[order][fits], ((rank + turn.astype(np.int64)) % ways)[fits]
     lines_at[at], dirty[at] = lines[order][fits], 0
-    return CacheContent(lines_at.reshape(-1).tolist(), dirty.reshape(-1).tolist())
+    return CacheContent(lines_at.reshape(-1), dirty.reshape(-1))
 
 
 __all__ = ["Footprint", "before_of", "footprint_of", "held", "lines_of"]

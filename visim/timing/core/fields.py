@@ -168,6 +168,10 @@ RESULTS = (
     "l3_dirty",
 )
 """The fields of the state that say what came of a run."""
+CACHES = tuple(
+    f"{cache}_{what}" for cache in ("dl1", "l3") for what in ("line", "stamp", "fill", "dirty")
+)
+"""The fields of the state that may have a million numbers: arrays of NumPy but for Python code."""
 
 
 class State(NamedTuple):
