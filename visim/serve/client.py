@@ -82,10 +82,17 @@ class Client:
         self.close()
 
     def _ask(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+        try:
+            response = self._sent(method, path, body)
+        except ConnectionError:  # a server ends connections that have been idle for long
+            self._connection.close()
+            response = self._sent(method, path, body)
+        data = response.read()
+        if response.status == http.client.OK:
+            return json.loads(data)
+        error = json.loads(data)["error"] if data else {"path": "", "message": response.reason}
+        raise Refusal(response.status, error["path"], error["message"])
+
+    def _sent(self, method: str, path: str, body: bytes | None) -> http.client.HTTPResponse:
         self._connection.request(method, path, body, self._headers)
-        response = self._connection.getresponse()
-        form = json.loads(response.read())
-        if response.status != http.client.OK:
-            error = form["error"]
-            raise Refusal(response.status, error["path"], error["message"])
-        return form
+        return self._connection.getresponse()

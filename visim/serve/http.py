@@ -16,7 +16,8 @@ import socket
 import stat
 import threading
 import time
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -30,6 +31,8 @@ from visim.serve.tools import TOOLS, find_tool
 
 _PREFIX = "/v1/"
 _IDLE_S = 300.0
+_ENDING_S = 1.0
+"""So long a new connection waits for the place of one that has to end."""
 _LONG, _MOST_LONG = 1 << 18, 4
 """Requests that are longer than the first are served so many at a time."""
 
@@ -108,6 +111,8 @@ class _Patient(io.RawIOBase):
 class _Handler(BaseHTTPRequestHandler):
     """Answers the requests of one connection."""
 
+    _is_known = False
+    """Whether the connection has had a request that was admitted."""
     protocol_version = "HTTP/1.1"
     server_version = "visim"
     sys_version = ""
@@ -121,12 +126,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Wait for a request to begin; then it has a few seconds to be there."""
-        self._patient.until = time.monotonic() + _IDLE_S
+        receiving = self.server.oracle.limits.receiving
+        self._patient.until = time.monotonic() + (_IDLE_S if self._is_known else receiving)
         try:
-            if not self._reader.peek(1):
+            with self.server.idle.has(self.connection, is_known=self._is_known):
+                has_begun = bool(self._reader.peek(1))
+            if not has_begun:
                 self.close_connection = True
                 return
-            self._patient.until = time.monotonic() + self.server.oracle.limits.receiving
+            self._patient.until = time.monotonic() + receiving
             super().handle_one_request()
         except (OSError, ValueError):
             self.close_connection = True
@@ -190,6 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Refused(
                     HTTPStatus.UNAUTHORIZED, "give the header Authorization: Bearer TOKEN"
                 )
+        self._is_known = True
 
     def _length(self) -> int:
         """Return how long the body says it is."""
@@ -277,6 +286,42 @@ def tools_to_dict() -> dict[str, Any]:
     }
 
 
+class _Idle:
+    """Connections on which no request has begun: one of them gives way where there are too many.
+
+    Those that have asked nothing yet do so first, as whoever has no token can hold no others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[socket.socket, None] = {}
+        self._strangers: dict[socket.socket, None] = {}
+
+    @contextmanager
+    def has(self, connection: socket.socket, *, is_known: bool) -> Generator[None]:
+        """Count a connection as idle for a while."""
+        those = self._known if is_known else self._strangers
+        with self._lock:
+            those[connection] = None
+        try:
+            yield
+        finally:
+            with self._lock:
+                those.pop(connection, None)
+
+    def end_one(self) -> bool:
+        """Let the one that has waited longest end; return whether there was one."""
+        with self._lock:
+            for those in (self._strangers, self._known):
+                if those:
+                    connection = next(iter(those))
+                    del those[connection]
+                    with suppress(OSError):
+                        connection.shutdown(socket.SHUT_RDWR)
+                    return True
+        return False
+
+
 class _Server(ThreadingMixIn, BaseServer):
     """Accepts connections, so many at a time, each with a thread of its own."""
 
@@ -289,6 +334,7 @@ class _Server(ThreadingMixIn, BaseServer):
         self.oracle = oracle
         self.token = token
         self.errors = 0
+        self.idle = _Idle()
         self._long = threading.BoundedSemaphore(_MOST_LONG)
         self._places = threading.BoundedSemaphore(oracle.limits.connections)
 
@@ -311,6 +357,8 @@ class _Server(ThreadingMixIn, BaseServer):
         """Return whether there is a place for one more connection."""
         del client_address
         if self._places.acquire(blocking=False):
+            return True
+        if self.idle.end_one() and self._places.acquire(timeout=_ENDING_S):
             return True
         with suppress(OSError):
             cast("socket.socket", request).send(

@@ -1,12 +1,14 @@
 """The front over HTTP: who is admitted, what is refused and how, and that it goes on."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import json
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -137,13 +139,62 @@ def test_a_request_that_comes_too_slowly_is_given_up(oracle, tmp_path):
         assert time.monotonic() - began < 15
 
 
+def test_idle_connections_give_way_to_new_ones(oracle, tmp_path):
+    limits = replace(oracle.limits, connections=3)
+    full = SimpleNamespace(limits=limits, facts=dict)
+    listening = listen_tcp("127.0.0.1", 0)
+    with _Serving(full, listening, TOKEN) as address, ExitStack() as held:
+        known = held.enter_context(Client(address, token=TOKEN))
+        assert known.health() == {}
+        sockets = [held.enter_context(socket.create_connection(address)) for _ in range(9)]
+        with Client(address, token=TOKEN) as other:
+            assert other.health() == {}
+        assert known.health() == {}
+        for one in sockets[:7]:
+            one.settimeout(5)
+            assert one.recv(1) == b""
+
+
+def test_who_asks_nothing_does_not_stay(oracle, tmp_path):
+    limits = replace(oracle.limits, receiving=0.2)
+    with _Serving(SimpleNamespace(limits=limits, facts=dict), listen_unix(tmp_path / "s")):
+        begin = time.monotonic()
+        assert raw_idle(tmp_path / "s") == b""
+        assert time.monotonic() - begin < 30
+        with Client(tmp_path / "s") as client:
+            assert client.health() == {}
+            time.sleep(0.6)
+            assert client.health() == {}
+
+
+def raw_idle(path):
+    """Return what comes for nothing."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(60)
+        connection.connect(str(path))
+        return connection.recv(1)
+
+
+def test_a_client_asks_again_where_the_server_has_ended_its_connection(served):
+    with Client(served) as client:
+        before = client.health()
+        client._connection.sock.shutdown(socket.SHUT_RDWR)
+        assert client.health() == before
+
+
 def test_more_connections_than_may_be_are_turned_away(oracle, tmp_path):
     limits = replace(oracle.limits, connections=2)
     small = SimpleNamespace(limits=limits, facts=oracle.facts, call=oracle.call)
     with _Serving(small, listen_unix(tmp_path / "s")):
-        with Client(tmp_path / "s") as first, Client(tmp_path / "s") as second:
-            assert first.health() == second.health()
+        with ExitStack() as held:
+            for _ in range(2):
+                one = held.enter_context(socket.socket(socket.AF_UNIX))
+                one.connect(str(tmp_path / "s"))
+                one.sendall(b"GET")  # whose request has begun gives no way
+            time.sleep(0.5)
             assert raw(tmp_path / "s", b"").startswith(b"HTTP/1.1 503 ")
+            with pytest.raises(Refusal, match="Service Unavailable"):
+                Client(tmp_path / "s").health()
         for _ in range(50):  # the places come back
             if raw(tmp_path / "s", b"GET /v1/health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200"):
                 break
