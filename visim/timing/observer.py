@@ -46,7 +46,7 @@ class _Started:
         """Return what the launch takes, by what its sample takes when it starts so."""
         first, later = chosen.estimate(self.cold), chosen.estimate(warm)
         if self.before is None:
-            return first
+            return replace(first, error=later.error)
         cycles = round(self.filling * first.cycles + (1 - self.filling) * later.cycles)
         return replace(later, cycles=cycles)
 

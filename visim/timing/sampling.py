@@ -28,8 +28,8 @@ from visim.engine.schedule import Dependency
 from visim.timing.machine import Machine
 from visim.timing.model import Run
 from visim.timing.paths import Paths
-from visim.timing.result import Sample, TimingResult
-from visim.timing.traces import Traces
+from visim.timing.result import LineTiming, Sample, TimingResult
+from visim.timing.traces import LINE_BYTES, Traces
 
 KEPT = 3
 """Stretches of a cluster that are timed."""
@@ -50,6 +50,8 @@ _CONFIDENCE = 1.96
 """Standard errors on either side that hold 95 % of a normal distribution."""
 _OF_PARTS = 0.15
 """What a part of a machine, and the guess of what its L3 holds, may be off: docs/timing.md."""
+_SCATTERED = 0.15
+"""What they may be off more where all lines are scattered: atomics, and many lines a message."""
 _UNKNOWN_SPREAD = 0.1
 """The spread that a cluster is taken to have of which only one stretch was timed."""
 
@@ -349,7 +351,8 @@ class Chosen:
             variance += (many * spread) ** 2 / len(found) * left
         variance += self._unseen(means, inside)
         spread = _CONFIDENCE * math.sqrt(variance) / total if total else 0.0
-        error = math.hypot(spread, _OF_PARTS)
+        scattered = scattered_in(result.lines) if isinstance(result, TimingResult) else 0.0
+        error = math.hypot(spread, _OF_PARTS + _SCATTERED * scattered)
         timed = sum(self.sizes)
         return Sample(round(total), error, timed, self.groups, len(self.counts), self.parts)
 
@@ -379,6 +382,23 @@ class Chosen:
         return [b - a for a, b in zip([0.0, *means[1:]], ends, strict=True)]
 
 
+def scattered_in(lines: Sequence[LineTiming]) -> float:
+    """Return the part of lines of caches that atomics touch, or messages with twice what is needed.
+
+    Banks of the L3 get such lines unevenly, each core's at another time: what a part of a machine
+    does not have.
+    """
+    whole = scattered = 0
+    for line in lines:
+        if line.data is None or line.data.site.is_local:
+            continue
+        site = line.data.site
+        whole += site.lines
+        if site.kind == "atomic" or site.lines > 2 * max(site.ran, site.bytes / LINE_BYTES):
+            scattered += site.lines
+    return scattered / whole if whole else 0.0
+
+
 def _spread(values: Sequence[float], mean: float) -> float:
     return math.sqrt(sum((one - mean) ** 2 for one in values) / (len(values) - 1))
 
@@ -399,4 +419,4 @@ def _difference(a: _Vector, b: _Vector) -> float:
     return difference / whole if whole else 0.0
 
 
-__all__ = ["KEPT", "WAVES", "Chosen", "Sampler", "part_of"]
+__all__ = ["KEPT", "WAVES", "Chosen", "Sampler", "part_of", "scattered_in"]
