@@ -28,6 +28,10 @@ _SHORT = 4
 """Cycles of a wait for results that are too few to bother."""
 _MOST = 0.3
 """The part of a line's time from which on a category is worth advice."""
+_BUSY = 0.8
+"""The part of its time from which on a memory that is busy is what bounds a kernel."""
+_SHOWN = 4
+"""Lines of a rule that the text names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +105,20 @@ def _strided(case: Case) -> str | None:
     )
 
 
+def _atomics(case: Case) -> str | None:
+    data = case.data
+    if data is None or data.site.kind != "atomic":
+        return None
+    on = data.site.channels / data.site.ran
+    if on < _OFTEN:
+        return None
+    where = "shared local memory" if data.site.is_local else "the L3"
+    return f"a message is {on:.1f} atomic operations, which {where} does one after the other"
+
+
 def _conflicts(case: Case) -> str | None:
     data = case.data
-    if data is None or not data.site.is_local:
+    if data is None or not data.site.is_local or data.site.kind == "atomic":
         return None
     banks = case.result.machine.number("slm_banks")
     cycles, size = data.site.cycles / data.site.ran, data.site.bytes / data.site.ran
@@ -141,7 +156,7 @@ def _divergence(case: Case) -> str | None:
 
 def _room(case: Case) -> str | None:
     room = case.result.room
-    if room.share >= _FULL:
+    if _bound(case.result) is not None or room.share >= _FULL:
         return None
     return (
         f"{room.threads:g} of {room.slots} threads of a core can run at once; the limit is "
@@ -157,17 +172,52 @@ _LIMITS = {
 }
 
 
+def _bandwidth(case: Case) -> str | None:
+    found = _bound(case.result)
+    if found is None or case.data is None or case.data.site.is_local:
+        return None
+    name, share = found
+    return f"{name} moves {share:.0%} of the bytes that it can move in this time"
+
+
+def _bound(result: TimingResult) -> tuple[str, float] | None:
+    """Return the memory that is busy for most of the time, and how busy it is."""
+    data, number = result.data, result.machine.number
+    if data is None or not result.cycles:
+        return None
+    bus = number("dram_rate") * number("dram_share") / 100 / number("clock")
+    beyond = LINE_BYTES * (data.l3_hits + data.l3_misses)
+    name, share = max(
+        ("the bus of memory", data.memory_bytes / bus / result.cycles),
+        ("the L3", beyond / number("l3_rate") / result.cycles),
+        key=lambda one: one[1],
+    )
+    return (name, min(1.0, share)) if share >= _BUSY else None
+
+
+def _fetching(case: Case) -> str | None:
+    program, cache = case.result.program, case.result.icache
+    size = sum(item.bytes for item in program.instructions)
+    room = case.result.machine.number("l1_bytes")
+    if size <= room:
+        return None
+    missed = cache["l1_misses"] / max(1, cache["l1_hits"] + cache["l1_misses"])
+    return f"the code has {size} bytes, its first cache {room}; {missed:.0%} of its lines missed"
+
+
 def _few(case: Case) -> str | None:
     result = case.result
-    if result.threads >= _FULL * result.slots:
+    if _bound(result) is not None or result.threads >= _FULL * result.slots:
         return None
     return f"the launch has {result.threads} threads, the machine room for {result.slots}"
 
 
 def _latency(case: Case) -> str | None:
-    if case.wait < _LONG:
-        return None
+    if case.wait < _LONG or _bound(case.result) is not None:
+        return None  # where all wait for one bus, asking earlier does not make it faster
     data = case.data
+    if data is not None and data.site.kind == "atomic":
+        return None
     found = "" if data is None or data.site.is_local else f"; {_found(data)}"
     return f"{case.wait:.0f} cycles of wait an execution{found}"
 
@@ -187,6 +237,24 @@ RULES = (
         (
             "let neighbouring channels access neighbouring elements (structure of arrays)",
             "load whole rows as blocks, or through shared local memory, and pick from there",
+        ),
+    ),
+    Rule(
+        "bandwidth",
+        frozenset({"scoreboard", "send"}),
+        _bandwidth,
+        (
+            "move less: smaller types, several steps in one kernel that keeps what is between them",
+            "use again what was loaded: from registers, shared local memory, or tiles in caches",
+        ),
+    ),
+    Rule(
+        "atomics",
+        frozenset({"scoreboard", "send"}),
+        _atomics,
+        (
+            "add up in registers and in the sub-group (reduce) first, then one atomic operation",
+            "add up in shared local memory, several copies of it, and to memory once a group",
         ),
     ),
     Rule(
@@ -230,6 +298,15 @@ RULES = (
         frozenset({"scoreboard", "dependency", "sync", "ifetch"}),
         _few,
         ("split the work into more work-items: along the sum, or into smaller tiles",),
+    ),
+    Rule(
+        "instruction fetch",
+        frozenset({"ifetch"}),
+        _fetching,
+        (
+            "unroll less (#pragma unroll 1), let loops be loops",
+            "inline less (__attribute__((noinline))), put rare cases into kernels of their own",
+        ),
     ),
     Rule(
         "long waits for messages",
@@ -315,7 +392,8 @@ def _found(data: LineData) -> str:
 
 
 def _place(line: LineTiming) -> str:
-    return f"line {line.line}" if line.line else f"instruction {line.pc}"
+    place = f"line {line.line}" if line.line else f"instruction {line.pc}"
+    return place if line.source is None else f"{place} ({line.source[0]}:{line.source[1]})"
 
 
 def advice_text(result: TimingResult) -> str:
@@ -327,13 +405,16 @@ def advice_text(result: TimingResult) -> str:
     for rule in dict.fromkeys(one.rule for one in found):
         cases = [one for one in found if one.rule is rule]
         lines.append(f"  {rule.name}")
-        for one in cases:
+        for one in cases[:_SHOWN]:
             where = f"    {one.share:5.1%}  {_place(one.line)} ({one.category})"
             if one.cause is not one.line:
                 where += f", for {_place(one.cause)}"
             lines.append(f"{where}: {one.cause.text.strip()}")
             if one is cases[0] or one.evidence != cases[0].evidence:
                 lines.append(f"           {one.evidence}")
+        if cases[_SHOWN:]:
+            others = sum(one.share for one in cases[_SHOWN:])
+            lines.append(f"    {others:5.1%}  in {len(cases) - _SHOWN} more")
         lines += [f"    - {remedy}" for remedy in rule.remedies]
     return "\n".join(lines)
 
