@@ -52,6 +52,8 @@ _MEETINGS: dict[type[Effect], str] = {
 }
 WATCH = "watch"
 """The kind of what `Watch` effects tell; entries without channels are left out."""
+OF_GROUP = "group"
+"""The operation of a fence that orders accesses for the thread's own group only."""
 
 
 SURFACE_SHIFT = 48
@@ -65,7 +67,8 @@ class AccessSite:
     `kind` is "load", "store", "atomic", "request" (pictures: samplers, typed surfaces, media
     blocks), or how threads meet: "barrier", "signal", "wait", "exchange" (a fused pair), "yield",
     "fence". `space` is the value of a `visim.sem.effects.Space`, or empty; of a fence it is what
-    it orders, SLM or flat for all that is global. `lanes` is the number of addresses, `size` the
+    it orders, SLM or flat for all that is global, and `operation` whether its scope is the group.
+    `lanes` is the number of addresses, `size` the
     bytes that each of them reaches, `operation` that of an atomic or request. Instrumented kernels
     also have "watch": what `operation` names, with a number for each lane in place of an address.
     """
@@ -151,8 +154,9 @@ def access_site(unit: int, pc: int, effect: Effect) -> AccessSite | None:
             return AccessSite(unit, pc, "request", "surface", operation=type(operation).__name__)
         case Watch(name, values):
             return AccessSite(unit, pc, WATCH, lanes=values.lanes, operation=name)
-        case Fence(memory):
-            return AccessSite(unit, pc, "fence", "" if memory is None else memory.value)
+        case Fence(memory, of_group):
+            ordered = "" if memory is None else memory.value
+            return AccessSite(unit, pc, "fence", ordered, operation=OF_GROUP if of_group else "")
         case _:
             kind = _MEETINGS.get(type(effect))
             return None if kind is None else AccessSite(unit, pc, kind)

@@ -15,6 +15,7 @@ from visim.isa.lsc_kinds import DATA_SIZES
 from visim.isa.lsc_raw_blocks import LOAD_BLOCK, STORE_BLOCK, move_block
 from visim.isa.registry import Op
 from visim.isa.surfaces import block_bytes
+from visim.isa.sync import GROUP_SCOPES, SCOPES
 from visim.operands import (
     AddressModel,
     Immediate,
@@ -33,6 +34,8 @@ FUNCTIONS_OF_LSC = {1: "ugml", 13: "tgm", 14: "slm", 15: "ugm"}
 """Shared functions that take LSC messages, on devices that have those, by number."""
 
 _FENCE = 0x1F
+_SCOPE_BIT, _FLUSH_BIT = 9, 12
+_GROUP_SCOPES = {number for name, number in SCOPES if name in GROUP_SCOPES}
 _LOADS, _QUADS, _STORES = {0x00, 0x02}, {0x02, 0x06}, {0x04, 0x06, 0x1C}
 _ATOMICS = {sub: operation for _, sub, operation in LSC_ATOMICS}
 _OPS: dict[int, Op] = {
@@ -69,7 +72,10 @@ def perform(t: Tracer, message: RawMessage) -> bool:
         return False
     if message.operation == _FENCE:
         is_local = FUNCTIONS_OF_LSC[message.function] == "slm"
-        t.emit(Fence(Space.SLM if is_local else Space.FLAT))
+        scope = message.descriptor >> _SCOPE_BIT & 7
+        is_plain = not message.descriptor >> _FLUSH_BIT & 7
+        memory = Space.SLM if is_local else Space.FLAT
+        t.emit(Fence(memory, scope in _GROUP_SCOPES, is_plain))
         return True
     if message.operation in {LOAD_BLOCK, STORE_BLOCK}:
         _check_offset(message)

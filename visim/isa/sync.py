@@ -49,7 +49,8 @@ SCOPES = (
     ("sysrel", 5),
     ("sysacq", 6),
 )
-
+GROUP_SCOPES = frozenset({"group", "local"})
+"""The scopes that may not reach other groups: these may run in other parts of the device."""
 
 PHASES = (("wait", 0), ("signal", 1))
 PHASE = ChoiceKind(PHASES, "an operation")
@@ -297,7 +298,8 @@ def fence_global(t: Tracer, i: FenceOptions) -> None:
 @TABLE.effect(0x8B, LscFence, example="lsc_fence.slm.none.group")
 def lsc_fence(t: Tracer, i: LscFence) -> None:
     """Order accesses to one kind of memory; the engine performs them in order anyway."""
-    t.emit(Fence(Space.SLM if i.sfid == "slm" else Space.FLAT))
+    memory = Space.SLM if i.sfid == "slm" else Space.FLAT
+    t.emit(Fence(memory, i.scope in GROUP_SCOPES, i.operation == "none"))
 
 
 @TABLE.effect(0x5A, Bare, page="CACHE_FLUSH", example="sampler_cache_flush")

@@ -48,6 +48,10 @@ def _rows() -> tuple[Kind, ...]:
              "thread's lockstep",
              "put a barrier, or sub_group_barrier, between the accesses; another compiler or "
              "device may run these work-items in other threads"),
+        Kind("race-scope", "races", note,
+             "two work-groups access the same bytes, ordered by fences that reach one work-group",
+             "release and acquire with a scope of the device, by atomics of OpenCL 2.0 "
+             "(memory_scope_device) or SYCL (memory_scope::device); mem_fence reaches one group"),
         Kind("atomic-plain", "races", error,
              "an atomic and a plain access to the same bytes are in no order",
              "make both accesses atomic, or put a barrier between them"),

@@ -318,10 +318,13 @@ class Fill:
 class Fence:
     """Order accesses to one kind of memory: `SLM`, `FLAT` for all that is global, or both (None).
 
-    Nothing is reordered by an engine that runs in program order.
+    Nothing is reordered by an engine that runs in program order. `of_group` says that it orders
+    them for the thread's own group only, `is_plain` that it leaves caches alone.
     """
 
     memory: Space | None = None
+    of_group: bool = False
+    is_plain: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,13 +8,13 @@ them. What two groups do to the same cell is in order only if clocks say so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.sanitize.detecting import Area
-from visim.sanitize.races.clocks import NOTHING, thread_number
+from visim.sanitize.races.clocks import NOTHING, Clock, thread_number
 from visim.sanitize.races.columns import ATOMIC, READ, WRITE, Entries, Table
 
 _CONFLICTS = {READ: (ATOMIC, WRITE), ATOMIC: (READ, WRITE), WRITE: (READ, ATOMIC, WRITE)}
@@ -41,12 +41,16 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two accesses of two groups to one cell that nothing orders; it is so in `count` cells."""
+    """Two accesses of two groups to one cell that nothing orders; it is so in `count` cells.
+
+    `is_scoped` says that only fences order them whose scope is one group.
+    """
 
     first: Access
     second: Access
     address: int
     count: int
+    is_scoped: bool = False
 
 
 class Block:
@@ -174,13 +178,19 @@ class Across:
         inverse = pairs
         for place, count in zip(first.tolist(), counts.tolist(), strict=True):
             same = np.flatnonzero(inverse == pairs[place])[: _MOST_SHOWN if ordered else 1]
+            scoped: Conflict | None = None
             for number in same.tolist():
                 at = int(wrong[number])
                 found = self._conflict(block, own, other, at, table, entries, count)
                 entry = int(table.entries[own.rows[at]])
-                if not (ordered and _is_ordered(found, entries, entry)):
+                if not (ordered and _is_ordered(found, entries.clocks, entry)):
                     yield found
                     break
+                if entries.scoped and not _is_ordered(found, entries.scoped, entry):
+                    scoped = scoped or replace(found, is_scoped=True)
+            else:
+                if scoped is not None:
+                    yield scoped
 
     def _conflict(
         self,
@@ -264,9 +274,9 @@ def _site_of(who: Who) -> Who:
     return who >> _CHANNEL_BITS & (1 << _SITE_BITS) - 1
 
 
-def _is_ordered(conflict: Conflict, entries: Entries, entry: int) -> bool:
+def _is_ordered(conflict: Conflict, clocks: Sequence[Clock], entry: int) -> bool:
     """Whether the second access comes behind the first one, as its clock says."""
-    clock = entries.clocks[entry] or NOTHING
+    clock = clocks[entry] or NOTHING
     first = conflict.first
     return clock.get(thread_number(first.group, first.thread), 0) > first.number
 

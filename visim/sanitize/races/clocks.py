@@ -20,11 +20,17 @@ Phase = tuple[int, int, int]
 NOTHING: Clock = {}
 LOCAL, GLOBAL = 0, 1
 MEMORIES = (LOCAL, GLOBAL)
+_THREAD_BITS = 16
 
 
 def thread_number(group: int, thread: int) -> int:
     """Return the number of a thread in its launch."""
-    return group << 16 | thread
+    return group << _THREAD_BITS | thread
+
+
+def group_of(thread: int) -> int:
+    """Return the group of a thread, which has a number in its launch."""
+    return thread >> _THREAD_BITS
 
 
 def joined(one: Clock, other: Clock) -> Clock:
@@ -101,6 +107,11 @@ class Clocks:
         """Let a thread wait for a phase of a barrier."""
         self.of(thread).waits.append(barrier)
 
+    def fence(self, thread: int, memory: int, number: int, *, of_group: bool) -> None:
+        """Note a fence of a thread, of whatever scope, and its first access behind that."""
+        del of_group
+        self.resume(thread).fence(memory, number)
+
     def resume(self, thread: int) -> ThreadClock:
         """Let a thread that goes on know what the phases know that it has waited for."""
         clock = self.of(thread)
@@ -127,4 +138,14 @@ class Clocks:
                 place[memory] = joined(place[memory], told[memory])
 
 
-__all__ = ["GLOBAL", "LOCAL", "MEMORIES", "NOTHING", "Clock", "Clocks", "joined", "thread_number"]
+__all__ = [
+    "GLOBAL",
+    "LOCAL",
+    "MEMORIES",
+    "NOTHING",
+    "Clock",
+    "Clocks",
+    "group_of",
+    "joined",
+    "thread_number",
+]

@@ -46,7 +46,8 @@ class Lanes:
 class Entries:
     """The executions of memory instructions of a batch of groups, in order.
 
-    `groups` are numbers in the batch. `clocks` say what comes before an entry, where that is kept.
+    `groups` are numbers in the batch. `clocks` say what comes before an entry, where that is kept,
+    `scoped` what of it comes before when fences whose scope is a group order nothing for others.
     """
 
     sites: list[int] = field(default_factory=list[int])
@@ -56,6 +57,7 @@ class Entries:
     after: list[int] = field(default_factory=list[int])
     until: list[int] = field(default_factory=list[int])
     clocks: list[Clock] = field(default_factory=list[Clock])
+    scoped: list[Clock] = field(default_factory=list[Clock])
 
     def __len__(self) -> int:
         return len(self.sites)

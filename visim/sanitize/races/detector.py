@@ -12,10 +12,12 @@ from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings
 from visim.sanitize.findings import Actor, Coordinates
 from visim.sanitize.images.texels import TEXELS
-from visim.sanitize.races.across import Access, Across
+from visim.sanitize.kinds import KINDS
+from visim.sanitize.races.across import Access, Across, Conflict
 from visim.sanitize.races.clocks import Clocks
 from visim.sanitize.races.columns import ATOMIC, READ, WHOLE, WRITE, Table
 from visim.sanitize.races.recording import Recorder
+from visim.sanitize.races.scopes import ScopedClocks, scopes_of
 from visim.sanitize.races.within import Pair, pairs_within
 from visim.sem.effects import (
     Atomic,
@@ -33,6 +35,10 @@ BATCH_WORDS = 1 << 21
 """Groups are looked at together until they have noted so many words."""
 
 _VERBS = {READ: "reads", ATOMIC: "atomically updates", WRITE: "writes"}
+_OF_GROUPS = (
+    "no barrier orders two work-groups: make both accesses atomic, give each group bytes of its "
+    "own, or split the kernel in two launches"
+)
 _FLAGS = {
     "local": "CLK_LOCAL_MEM_FENCE",
     "global": "CLK_GLOBAL_MEM_FENCE",
@@ -50,6 +56,7 @@ class _Race:
     memory: str
     address: int
     advice: str | None
+    is_scoped: bool = False
 
 
 class RaceDetector:
@@ -60,7 +67,10 @@ class RaceDetector:
         self._collector = collector
         clocks = Clocks() if _needs_clocks(surroundings.kernel) else None
         self._ordered = clocks is not None
-        self._recorder = Recorder(surroundings, clocks)
+        scopes = scopes_of(surroundings.kernel)
+        self._has_scopes = scopes.are_named
+        scoped = ScopedClocks() if clocks is not None and scopes.are_needed else None
+        self._recorder = Recorder(surroundings, clocks, scoped)
         self._across = Across(surroundings.areas)
         self._groups: list[Coordinates] = []
         self._found: dict[tuple[str, int, int, str | None], tuple[_Race, int]] = {}
@@ -100,18 +110,20 @@ class RaceDetector:
         if shared is not None:
             conflicts = self._across.conflicts(shared, recorder.entries, ordered=self._ordered)
             for conflict in conflicts:
-                first, second = conflict.first, conflict.second
-                same = first.kind == second.kind == WRITE and first.value == second.value
-                advice = (
-                    "no barrier orders two work-groups: make both accesses atomic, give each group "
-                    "bytes of its own, or split the kernel in two launches"
-                )
-                kind = _kind(first, second, "global", same=same)
-                race = _Race(kind, first, second, "global", conflict.address, advice)
-                self._note(race, conflict.count)
+                self._note(self._race_of_groups(conflict), conflict.count)
         recorder.forget()
 
     # From rows to races
+
+    def _race_of_groups(self, conflict: Conflict) -> _Race:
+        first, second = conflict.first, conflict.second
+        same = first.kind == second.kind == WRITE and first.value == second.value
+        kind, advice = _kind(first, second, "global", same=same), _OF_GROUPS
+        if conflict.is_scoped:
+            kind = kind if self._has_scopes else "race-scope"
+            advice = KINDS["race-scope"].advice
+        is_scoped = conflict.is_scoped
+        return _Race(kind, first, second, "global", conflict.address, advice, is_scoped)
 
     def _note_pair(self, rows: Table, pair: Pair, memory: str) -> None:
         first, second = (self._access(rows, row) for row in (pair.first, pair.second))
@@ -190,7 +202,8 @@ class RaceDetector:
                 "only the thread's lockstep orders them"
             )
         else:
-            message = f"{first} {verbs[0]} {what}, {second} {verbs[1]} it, in no order"
+            order = "ordered by fences of one work-group only" if race.is_scoped else "in no order"
+            message = f"{first} {verbs[0]} {what}, {second} {verbs[1]} it, {order}"
         self._collector.add(
             race.kind,
             sides,

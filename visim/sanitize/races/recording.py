@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from visim.engine.accesses import WATCH, Accesses, AccessSite, Words, access_site, lanes_on
+from visim.engine.accesses import (
+    OF_GROUP,
+    WATCH,
+    Accesses,
+    AccessSite,
+    Words,
+    access_site,
+    lanes_on,
+)
 from visim.errors import InternalError
 from visim.sanitize.detecting import Surroundings
 from visim.sanitize.images.texels import TEXELS, piece_of, requests, verb_of
@@ -25,6 +33,7 @@ from visim.sanitize.races.columns import (
     lanes_of,
 )
 from visim.sanitize.races.instrument import VALUE
+from visim.sanitize.races.scopes import ScopedClocks
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import (
     FIRST_COUNTER,
@@ -81,11 +90,15 @@ class Recorder:
     Args:
         surroundings: the launch.
         clocks: what is kept where more than the group's barrier orders threads; None: nothing.
+        scoped: what is kept beside them where fences have scopes.
     """
 
-    def __init__(self, surroundings: Surroundings, clocks: Clocks | None) -> None:
+    def __init__(
+        self, surroundings: Surroundings, clocks: Clocks | None, scoped: ScopedClocks | None = None
+    ) -> None:
         self._surroundings = surroundings
-        self._clocks = clocks
+        self._clocks, self._scoped = clocks, scoped
+        self._kept = tuple(one for one in (clocks, scoped) if one is not None)
         self.sites: list[AccessSite] = []
         self._numbers: dict[AccessSite, int] = {}
         self._known: list[tuple[Sequence[AccessSite], list[int]]] = []
@@ -109,8 +122,8 @@ class Recorder:
         """Begin a group."""
         self._group += 1
         self._threads = {}
-        if self._clocks is not None:
-            self._clocks.begin_group()
+        for clocks in self._kept:
+            clocks.begin_group()
 
     def take(self, accesses: Accesses) -> None:
         """Take what a thread did."""
@@ -185,37 +198,36 @@ class Recorder:
     def _meet(self, thread: _Thread, own: int, site: AccessSite, index: int) -> None:
         """Note a fence, or a half of a barrier or both; `index` is a named barrier's number."""
         if site.kind == "fence":
-            self._fence(thread, own, _FENCED.get(site.space, MEMORIES))
+            of_group = site.operation == OF_GROUP
+            self._fence(thread, own, _FENCED.get(site.space, MEMORIES), of_group=of_group)
             return
         if site.kind in {"barrier", "signal"}:
             self._signal(thread, own, index)
         if site.kind in {"barrier", "wait"}:
             self._wait(thread, own, index)
 
-    def _fence(self, thread: _Thread, own: int, memories: Sequence[int]) -> None:
+    def _fence(self, thread: _Thread, own: int, memories: Sequence[int], *, of_group: bool) -> None:
         until = self.entries.until
         for memory in memories:
             for entry in thread.open[memory]:
                 until[entry] = thread.signals
             thread.open[memory].clear()
-            if self._clocks is not None:
-                clock = self._clocks.resume(thread_number(self._group, own))
-                clock.fence(memory, thread.count)
+            for clocks in self._kept:
+                number = thread_number(self._group, own)
+                clocks.fence(number, memory, thread.count, of_group=of_group)
 
     def _signal(self, thread: _Thread, own: int, index: int) -> None:
         phase = thread.phases.setdefault(index, [0, 0])
-        if self._clocks is not None:
-            number = thread_number(self._group, own)
-            self._clocks.signal(number, (self._group, index, phase[0]))
+        for clocks in self._kept:
+            clocks.signal(thread_number(self._group, own), (self._group, index, phase[0]))
         phase[0] += 1
         if not index:
             thread.signals += 1
 
     def _wait(self, thread: _Thread, own: int, index: int) -> None:
         phase = thread.phases.setdefault(index, [0, 0])
-        if self._clocks is not None:
-            number = thread_number(self._group, own)
-            self._clocks.wait(number, (self._group, index, phase[1]))
+        for clocks in self._kept:
+            clocks.wait(thread_number(self._group, own), (self._group, index, phase[1]))
         phase[1] += 1
         if not index:
             thread.waits += 1
@@ -251,6 +263,8 @@ class Recorder:
             entries.clocks.append(clock.known[found.memory])
         else:
             entries.clocks.append(NOTHING)
+        if self._scoped is not None:
+            entries.scoped.append(self._scoped.known(thread_number(self._group, own)))
         thread.open[found.memory].append(entry)
         thread.count += 1
         found.places.append(place)
@@ -304,13 +318,14 @@ class Recorder:
 
     def _atomic(self, accesses: Accesses, place: int, site: AccessSite, found: _Found) -> None:
         """Let clocks meet at the bytes of an atomic."""
-        if self._clocks is None:
+        if not self._kept:
             return
         entry = accesses.words[place + 1 : place + site.words]
         addresses = np.unique(lanes_on(site, entry)[1])
         number, base = thread_number(self._group, accesses.thread), found.bases[-1]
         own = 0 if found.memory == GLOBAL else (self._group + 1) << 48
-        self._clocks.atomic(number, [int(one) + base + own for one in addresses])
+        for clocks in self._kept:
+            clocks.atomic(number, [int(one) + base + own for one in addresses])
 
 
 def without_guesses(table: Table, entries: Entries, comparing: Sequence[bool]) -> Table:
