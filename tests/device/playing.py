@@ -161,6 +161,20 @@ def batches() -> object:
     return done
 
 
+def barrier() -> object:
+    """A page whose writes reach the device; nothing else may be asked with its flag."""
+    device, found = Device(), list[str]()
+    offset = device.ask(OFFSET, "Q2IQ2Q", 0, 0, 1, 0, 0, 0)[3]
+    with mmap.mmap(device.file, PAGE, prot=mmap.PROT_WRITE, offset=offset) as page:
+        page[:4] = bytes(4)
+    for handle, flags in ((device.create(), 1), (0, 2), (0, 0)):
+        try:
+            device.ask(OFFSET, "Q2IQ2Q", 0, handle, flags, 0, 0, 0)
+        except Refused as refused:
+            found.append(refused.args[0])
+    return found
+
+
 def program_memory() -> object:
     """Memory of the program is copied from and to by the copy engine."""
     device = Device()
@@ -192,12 +206,16 @@ def unknown_command() -> object:
 
 
 def forked() -> object:
-    """A forked child has lost the VM; the parent goes on."""
+    """A forked child has lost the VM and is told so once; the parent goes on."""
     work = Work(Device())
     work.run(*store(DATA, 1))
     first = wait(lambda: work.word() == 1)
     child = os.fork()
     if child == 0:
+        for _ in range(2):
+            with contextlib.suppress(Refused):
+                work.run(*store(DATA, 3))
+                os._exit(2)
         os._exit(0 if work.device.is_lost(work.queue) else 1)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     work.run(*store(DATA, 2))

@@ -31,17 +31,21 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **found, "PYTHONPATH": str(ROOT), **more}
 
 
-def play(*words: str, **more: str) -> Any:
+def played(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.device.playing", *words]
     done = subprocess.run(
         command, env=environment(**more), capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done
+
+
+def play(*words: str, **more: str) -> Any:
+    return json.loads(played(*words, **more).stdout)
 
 
 def processes_of_vms() -> list[str]:
-    found = []
+    found = list[str]()
     for folder in Path("/proc").iterdir():
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
@@ -109,6 +113,10 @@ def test_batches_run_on_several_vms() -> None:
     assert play("batches") == [True] * 4
 
 
+def test_writes_of_the_program_have_a_barrier() -> None:
+    assert play("barrier") == ["EINVAL", "EINVAL", "ENOENT"]
+
+
 def test_the_copy_engine_reaches_the_programs_own_memory() -> None:
     assert play("program_memory") == [True, "hello", "hello"]
 
@@ -118,7 +126,9 @@ def test_an_unknown_command_loses_the_queue() -> None:
 
 
 def test_forked_children_lose_their_vms_and_parents_do_not() -> None:
-    assert play("forked") == [True, 0, True]
+    done = played("forked")
+    assert json.loads(done.stdout) == [True, 0, True]
+    assert done.stderr.count("was forked after the program had opened the GPU") == 1
 
 
 def test_programs_do_not_see_the_processes_of_vms() -> None:
@@ -190,7 +200,9 @@ def test_the_library_is_made_once() -> None:
     assert first.stat().st_mtime_ns == changed
 
 
-def test_a_library_in_the_package_needs_no_compiler(monkeypatch, tmp_path) -> None:
+def test_a_library_in_the_package_needs_no_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     name = folder_name(platform.machine())
     compile_library("cc", tmp_path / "built" / name)
     monkeypatch.setattr("visim.device.library.PACKAGED", tmp_path / "built")
@@ -202,7 +214,7 @@ def test_a_library_in_the_package_needs_no_compiler(monkeypatch, tmp_path) -> No
         library(("-g",))  # Others than those in the package are compiled.
 
 
-def test_wheels_say_which_c_library_they_need(tmp_path) -> None:
+def test_wheels_say_which_c_library_they_need(tmp_path: Path) -> None:
     compile_library("cc", tmp_path / "made")
     found = c_versions(tmp_path / "made" / "libvisim_xe.so")
     assert found

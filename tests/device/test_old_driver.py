@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.device.test_programs_in_c import SOURCES, compiled
+from tests.shares import share
 from tests.toolchains import old_driver
 from visim.device.driver import I915, find_driver
 from visim.device.models import MODELS
@@ -17,6 +19,18 @@ DEVICES = ("tgllp", "dg2", "pvc")
 pytestmark = pytest.mark.skipif(
     old_driver() is None, reason="the system has no driver for i915: Debian 12's intel-opencl-icd"
 )
+
+
+_PROGRAMS = ("buffers", "contexts", "events", "images", "language", "structs", "svm", "usm")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "program_on" in metafunc.fixturenames:
+        pairs = [(name, device) for device in DEVICES for name in _PROGRAMS]
+        pairs.remove(("images", "pvc"))  # It has none.
+        every = metafunc.config.getoption("thorough")
+        chosen = pairs if every else share("programs in C for 22.43", pairs, 2)
+        metafunc.parametrize("program_on", chosen, ids="-".join)
 
 
 def visim_exec(
@@ -61,6 +75,15 @@ def test_saxpy_is_right_by_opencl_and_by_level_zero(device: str, tmp_path: Path)
 def test_the_drivers_own_kernels_run(device: str) -> None:
     done = visim_exec(*program("images"), device=device)
     assert json.loads(done.stdout) == [1, 2, 3, 4], done.stderr
+
+
+def test_programs_in_c_are_right(program_on: tuple[str, str], tmp_path: Path) -> None:
+    name, device = program_on
+    suffix = ".cpp" if name == "buffers" else ".c"
+    words = compiled(SOURCES / f"{name}{suffix}", tmp_path, "-lOpenCL", "-lpthread", "-lm")
+    done = visim_exec(words, device=device)
+    assert done.stdout == "all right\n", done.stderr
+    assert done.returncode == 0
 
 
 def test_all_three_may_be_seen_at_once() -> None:

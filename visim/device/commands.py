@@ -124,9 +124,13 @@ XE2 = _table(
 # fmt: on
 """Xe2: Lunar Lake, Battlemage. Xe3 has the same."""
 
+_L3_CONTROLS = (Command("L3_CONTROL", _pipe(0x7D80)), Command("L3_CONTROL", _pipe(0x7D90)))
+"""One command; bit 20 has the streamer wait for it, as it does anyway."""
+
 # fmt: off
 XE_HP = MappingProxyType({**XE2, **_table(
     Command("3DSTATE_BTD",                   _pipe(0x7906)),
+    *_L3_CONTROLS,
 )})
 # fmt: on
 """Xe-HPG, Xe-LPG, Xe-HPC."""
@@ -138,6 +142,7 @@ XE_LP = _table(
         "MI_MEM_FENCE", "MI_SET_PREDICATE", "MEM_COPY", "MEM_SET", "STATE_SYSTEM_MEM_FENCE_ADDRESS",
         "STATE_CONTEXT_DATA_BASE_ADDRESS", "CFE_STATE", "COMPUTE_WALKER", "RESOURCE_BARRIER",
         "3DSTATE_BINDING_TABLE_POOL_ALLOC"}),
+    *_L3_CONTROLS,
     Command("GPGPU_CSR_BASE_ADDRESS",        _pipe(0x6104)),
     Command("MEDIA_VFE_STATE",               _pipe(0x7000), _LENGTH_16),
     Command("MEDIA_INTERFACE_DESCRIPTOR_LOAD", _pipe(0x7002), _LENGTH_16),

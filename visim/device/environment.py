@@ -59,7 +59,8 @@ def variables(
         ToolMissing: the device library cannot be compiled.
     """
     opencl = driver.opencl
-    if is_watched and opencl is not None:
+    has_vendor = opencl is not None and (is_watched or driver.kernel == I915)
+    if has_vendor:
         opencl = vendor_library()
     tree, programs = device_tree(models, opencl), programs_folder()
     remove_damaged(programs)
@@ -89,8 +90,10 @@ def variables(
             found["EnableLocalMemory"] = "0"
     if is_watched:
         found |= dict.fromkeys(_ALONE, "0") | {"InjectApiBuildOptions": _LINES}
-        found["VISIM_OPENCL"] = str(driver.opencl or "")
+        found["VISIM_WATCHES"] = "1"
         found["PYOPENCL_NO_CACHE"] = "1"  # What it has kept knows no lines.
+    if has_vendor:
+        found["VISIM_OPENCL"] = str(driver.opencl)
     if driver.loader is not None:
         found |= {"VISIM_LOADER": str(driver.loader), "VISIM_LIBRARIES": str(driver.folder)}
     if driver.level_zero is not None:

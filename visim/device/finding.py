@@ -35,6 +35,7 @@ _WHOLE, _LOW, _HIGH = 1, 2, 3
 _OF_THE_LOADER = "__INTEL_PATCH"
 """What begins so is no variable, but something that loaders write into code."""
 _CODE_ALIGNMENT, _FARTHEST_ENTRY, _HEAD_BYTES = 64, 512, 32
+_STRINGS = ".data.const.string"
 _MAPS = re.compile(
     r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) r(?P<writes>.).(?P<shared>.)"
     r" \S+ \S+ \S+ *(?P<name>.*)$"
@@ -71,6 +72,8 @@ class Binary:
     sections: tuple[CodeSection, ...]
     has_visa: bool
     platform: Platform | None = None
+    strings: tuple[int, Bytes] | None = None
+    """Where its texts are in the file, and what they are; None without any."""
 
     @cached_property
     def kernels(self) -> Mapping[str, KernelInfo]:
@@ -130,6 +133,8 @@ class KernelFinder:
         program: the program's memory.
         platform: the device family of its binaries; those of others may have the same code.
         kept: the binaries that the driver keeps on disk.
+        strings_stay: whether the driver leaves a program's texts in its binary, where kernels
+            read them: drivers of 2022 do.
     """
 
     def __init__(
@@ -138,7 +143,12 @@ class KernelFinder:
         program: ProgramMemory,
         platform: Platform,
         kept: KeptPrograms | None = None,
+        *,
+        strings_stay: bool = False,
     ) -> None:
+        self._strings_stay = strings_stay
+        self._copies: dict[bytes, set[int]] = {}
+        """Where the binaries with texts are in the program's memory, by their bytes."""
         self._platform = platform
         self._kept = kept
         self._space = space
@@ -167,8 +177,24 @@ class KernelFinder:
             self._search(of_files=True)
             found = self._known(entry)
         if found is not None:
+            if self._strings_stay and found.binary.strings:
+                self._search(of_files=False)  # The driver may have made one more copy of it.
             self._last[entry] = found
         return found
+
+    def strings(self, found: Found) -> Iterator[tuple[int, Bytes]]:
+        """Yield the texts that kernels of a binary read in the program's memory, and where."""
+        if not self._strings_stay or found.binary.strings is None:
+            return
+        offset, wanted = found.binary.strings
+        now = np.empty_like(wanted)
+        for place in sorted(self._copies.get(found.binary.data, ())):
+            try:
+                self._program.read(place + offset, now)
+            except OSError:
+                continue
+            if np.array_equal(now, wanted):
+                yield place + offset, wanted
 
     def _known(self, entry: int) -> Found | None:
         """Return the kernel at an address among binaries that are known."""
@@ -201,8 +227,11 @@ class KernelFinder:
         for start, end in _regions(self._program.process, of_files=of_files):
             for place in self._places(start, end):
                 data = self._binary_at(place, end)
-                if data is not None:
-                    self._add(data)
+                if data is None:
+                    continue
+                self._add(data)
+                if self._strings_stay:
+                    self._copies.setdefault(data, set()).add(place)
 
     def _add(self, data: bytes) -> bool:
         """Note a binary; return whether it is one for this device that was not known."""
@@ -275,7 +304,9 @@ def read_binary(data: bytes) -> Binary | None:
         device = platform_of_notes(notes, image.name)
     except InputError:
         return None
-    return Binary(data, sections, bool(image.of_type(SectionType.VISAASM)), device)
+    texts = next((one for one in image.sections if one.name == _STRINGS and one.data.nbytes), None)
+    strings = None if texts is None else (texts.offset, np.frombuffer(texts.data, np.uint8))
+    return Binary(data, sections, bool(image.of_type(SectionType.VISAASM)), device, strings)
 
 
 def _code(image: ElfImage, section: Section) -> CodeSection:

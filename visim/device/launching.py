@@ -30,7 +30,7 @@ from visim.device.watching import Findings, KernelWatch, watch_kernel
 from visim.engine.base import Executable, Exit, Machine, RunOptions
 from visim.errors import InputError, UnsupportedError, VisimError
 from visim.linker.program import LinkedKernel
-from visim.machine.allocations import aligned_zeros
+from visim.machine.allocations import Allocation, aligned_zeros
 from visim.machine.memory import Memory
 from visim.runtime.building.loading import Contents, LoadedKernel, complete, examine_data
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
@@ -56,6 +56,7 @@ NEVER_COMPILED = Weight(0, 0, 0)
 class Prepared:
     """A kernel that was launched before."""
 
+    found: Found
     kernel: LoadedKernel
     metadata: ZeKernel
     linked: LinkedKernel
@@ -157,6 +158,7 @@ class Kernels:
             )
             layout = watch.layout
         made = Prepared(
+            found,
             kernel,
             kernel.metadata,
             linked,
@@ -191,6 +193,10 @@ class Kernels:
         payload, ids = self._payload(prepared, walk, given)
         payload, states = numbered(prepared.metadata, payload)
         private = self._private(prepared, walk)
+        strings = [
+            Allocation("texts of the program", text, False, place)
+            for place, text in self._finder.strings(prepared.found)
+        ]
         dispatch = WalkDispatch(
             prepared.layout,
             Walk(walk.first_group, groups, walk.local_size),
@@ -208,6 +214,8 @@ class Kernels:
             if private is not None:
                 own = own if own is not memory else Memory(memory.allocations)
                 own.add(private, "private memory")
+            if strings:
+                own = Memory([*own.allocations, *strings])
             with bound_surfaces(self._space, prepared.metadata, walk, bases, states) as surfaces:
                 scratch = prepared.layout.scratch_bytes
                 machine = Machine(own, surfaces, scratch, implicit, IMPLICIT_BASE)

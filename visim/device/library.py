@@ -23,8 +23,8 @@ SOURCES = (
     *("i915.c", "i915_binding.c", "i915_contexts.c", "i915_executing.c", "i915_queries.c"),
     *("usercopy.c", "vmprocess.c", "vms.c"),
 )
-_VENDOR_SOURCES = ("vendor.c",)
-_HEADERS = ("device.h", "i915.h", "i915_uapi.h", "objects.h", "xe_uapi.h")
+_VENDOR_SOURCES = ("vendor.c", "vendor_arguments.c")
+_HEADERS = ("device.h", "i915.h", "i915_uapi.h", "objects.h", "vendor.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")
 PACKAGED = Path(__file__).with_name("built")
 """Where wheels for one machine have the libraries; other installations have no such folder."""

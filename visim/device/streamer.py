@@ -28,6 +28,7 @@ _MASK_32 = 0xFFFF_FFFF
 _NO_WRITE, _IMMEDIATE, _TIMESTAMP = 0, 1, 3
 
 _POST_SYNC_OF_PIPE, _POST_SYNC_OF_FLUSH = Field(1, 15, 14), Field(0, 15, 14)
+_WRITES_AFTER_FLUSH = bit(0, 14)
 _IS_SECOND_LEVEL, _IS_INDIRECT_JUMP = bit(0, 22), bit(0, 18)
 _COMPARISON, _POLLS_REGISTER, _HAS_INDIRECT_DATA = Field(0, 14, 12), bit(0, 16), bit(0, 17)
 _STORES_LONG = bit(0, 21)
@@ -140,6 +141,7 @@ class Streamer:
             "MI_ATOMIC": self._atomic,
             "MI_FLUSH_DW": self._flush,
             "PIPE_CONTROL": self._pipe_control,
+            "L3_CONTROL": self._control_l3,
             "STATE_BASE_ADDRESS": self._set_bases,
             "3DSTATE_BINDING_TABLE_POOL_ALLOC": self._set_pool,
             "CFE_STATE": self._set_front_end,
@@ -312,6 +314,11 @@ class Streamer:
         operation = _POST_SYNC_OF_PIPE.of(words)
         if operation:
             self._write(operation, _address(words, 2) & ~3, words[4] | words[5] << 32)
+
+    def _control_l3(self, words: Sequence[int]) -> None:
+        """Flush ranges of addresses: there is nothing to flush, but a number may follow."""
+        if _WRITES_AFTER_FLUSH.of(words):
+            self._space.store_long(_address(words, 1) & ~7, words[3] | words[4] << 32)
 
     def _write(self, operation: int, address: int, value: int) -> None:
         match operation:

@@ -28,6 +28,7 @@ from visim.device.image_states import (
 )
 from visim.device.streamer import Bases
 from visim.device.walker import ComputeWalk
+from visim.errors import UnsupportedError
 from visim.machine.allocations import Allocation
 from visim.machine.sampling import Address
 from visim.machine.surfaces import Bounds, Surfaces
@@ -144,8 +145,16 @@ def _image(space: AddressSpace, words: Sequence[int], name: str) -> BorrowedImag
 def _bind_sampler(
     space: AddressSpace, surfaces: Surfaces, index: int, name: str, place: int, colours: int
 ) -> None:
-    """Bind a sampler; `colours` is the heap in which border colours are."""
-    state, border = read_sampler(_words(space, place, SAMPLER_WORDS), name)
+    """Bind a sampler; `colours` is the heap in which border colours are.
+
+    Of two kernels with the same code one may name a sampler that the code does not use, and either
+    may be found for the other. So a state that means nothing is refused where it is used.
+    """
+    try:
+        state, border = read_sampler(_words(space, place, SAMPLER_WORDS), name)
+    except UnsupportedError as error:
+        surfaces.refuse_sampler(index, str(error))
+        return
     if state.address is Address.CLAMP:
         red, green, blue, alpha = unpack("<4f", space.read(colours + border, 16))
         state = replace(state, border=(red, green, blue, alpha))

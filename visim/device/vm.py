@@ -19,12 +19,14 @@ from pathlib import Path
 from visim.device import recording
 from visim.device.address_space import AddressSpace
 from visim.device.commands import GENERATIONS
+from visim.device.driver import I915
 from visim.device.finding import KernelFinder
 from visim.device.hostmemory import ProgramMemory, keep_layout
 from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import KeptPrograms
 from visim.device.launching import Kernels
 from visim.device.models import Model, model
+from visim.device.placing import start_elsewhere
 from visim.device.protocol import (
     DONE_WORDS,
     MESSAGE,
@@ -73,7 +75,8 @@ class VirtualMachine:
         engine = os.environ.get("VISIM_ENGINE") or None
         kept = os.environ.get(KEPT_PROGRAMS)
         finder = KernelFinder(
-            self._space, memory, model.family, KeptPrograms(Path(kept)) if kept else None
+            *(self._space, memory, model.family, KeptPrograms(Path(kept)) if kept else None),
+            strings_stay=os.environ.get("VISIM_KERNEL_DRIVER") == I915,
         )
         found = os.environ.get(FOUND_VARIABLE)
         folder = os.environ.get(recording.VARIABLE)
@@ -224,6 +227,7 @@ def _say(text: str) -> None:
 
 def main(words: Sequence[str]) -> int:
     """Serve the program; return the exit code."""
+    start_elsewhere(int(words[2]))
     keep_layout()
     threading.stack_size(_STACK_BYTES)
     found = model(words[0])

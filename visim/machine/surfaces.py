@@ -147,6 +147,7 @@ class Surfaces:
         self._images: dict[int, ImageSurface] = {}
         self._blocks: dict[int, BlockSurface] = {}
         self._samplers: dict[int, SamplerState] = {}
+        self._refused_samplers: dict[int, str] = {}
         self._dropped = Dropped()
 
     @property
@@ -231,6 +232,10 @@ class Surfaces:
         if not 0 <= index < SAMPLER_TABLE_SIZE:
             raise ArgumentError(f"{name}: sampler index {shown(index)} is not in 0..31")
         self._samplers[index] = sampler
+
+    def refuse_sampler(self, index: int, why: str) -> None:
+        """Let messages that use a sampler fault with these words; others may be sent."""
+        self._refused_samplers[index] = why
 
     @property
     def images(self) -> Mapping[int, ImageSurface]:
@@ -378,7 +383,9 @@ class Surfaces:
     def _sampler(self, index: int | None, mask: Mask | None) -> SamplerState:
         state = None if index is None else self._samplers.get(index)
         if state is None:
-            raise _refusal(f"unbound sampler index {index}", "load", _first(mask))
+            unbound = f"unbound sampler index {index}"
+            why = unbound if index is None else self._refused_samplers.get(index, unbound)
+            raise _refusal(why, "load", _first(mask))
         return state
 
     def _image(

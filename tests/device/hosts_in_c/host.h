@@ -76,6 +76,12 @@ static inline int has_extension(const char *name) {
     return strstr(text, name) != NULL;
 }
 
+static inline int driver_begins_with(const char *version) {
+    char text[64] = "";
+    DO(clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text, text, NULL));
+    return strncmp(text, version, strlen(version)) == 0;
+}
+
 static inline cl_program build(const char *source, const char *options) {
     cl_int error;
     cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &error);

@@ -28,7 +28,9 @@ END, NOOP = 0x0500_0000, 0
 class Recorder:
     """Takes walks instead of running them."""
 
-    walks: list[tuple[ComputeWalk, tuple[int, int, int], Bases]] = field(default_factory=list)
+    walks: list[tuple[ComputeWalk, tuple[int, int, int], Bases]] = field(
+        default_factory=list[tuple[ComputeWalk, tuple[int, int, int], Bases]]
+    )
 
     def run(self, walk: ComputeWalk, groups: tuple[int, int, int], bases: Bases) -> None:
         self.walks.append((walk, groups, bases))
@@ -74,6 +76,17 @@ def test_stores(bench: Bench) -> None:
     bench.run(*store(DATA, 7), 0x1020_0003, *at(DATA + 8), 0x89ABCDEF, 0x01234567)
     assert bench.space.load(DATA) == 7
     assert bench.space.load_long(DATA + 8) == 0x0123_4567_89AB_CDEF
+
+
+def test_flushes_of_ranges_write_a_number_if_asked(bench: Bench) -> None:
+    ranges, number = at(DATA + PAGE), [7, 9]
+    layout = GENERATIONS[Generation.XE_HPG]
+    older = Streamer(layout, bench.space, lambda: 0, bench.compute, bench.stop)
+    bench.put(
+        BATCH, [0x7D80_2605, 0, 0, 0, 0, *ranges, 0x7D90_4605, *at(DATA), *number, *ranges, END]
+    )
+    older.run(BATCH)
+    assert bench.space.load_long(DATA) == 9 << 32 | 7
 
 
 def test_a_jump_leaves_the_batch_and_a_call_comes_back(bench: Bench) -> None:

@@ -66,6 +66,7 @@ static int run(int device, const struct i915_exec *request,
     struct queue *queue = queue_at(id);
     struct vm *vm = queue ? vm_at(queue->vm) : NULL;
     if (!vm) return -ENOENT;
+    tell_fork(vm);
     if (queue_is_lost(id)) return -EIO;
     const uint64_t start = canonical(objects[place].address, device_at(device));
     pthread_mutex_lock(&queue->order);

@@ -241,8 +241,16 @@ static int get_property(struct xe_queue_property *request) {
     return 0;
 }
 
-static int mmap_offset(struct xe_gem_mmap_offset *request) {
-    if (request->extensions || request->flags) return -EINVAL;
+/* A page to which a program writes so that its earlier writes reach a card: nobody reads it. */
+static int barrier_offset(const struct model *model, struct xe_gem_mmap_offset *request) {
+    if (request->handle || !model->vram_bytes) return -EINVAL;
+    request->offset = STATUS_BYTES - PAGE;
+    return 0;
+}
+
+static int mmap_offset(const struct model *model, struct xe_gem_mmap_offset *request) {
+    if (request->extensions || request->flags & ~MMAP_BARRIER) return -EINVAL;
+    if (request->flags) return barrier_offset(model, request);
     return object_offset(request->handle, &request->offset);
 }
 
@@ -251,7 +259,7 @@ static int answer_xe(int device, unsigned command, void *argument) {
     switch (DRIVER_COMMANDS + command) {
         case XE_DEVICE_QUERY: return answer_query(model, argument);
         case XE_GEM_CREATE: return create_object(model, argument);
-        case XE_GEM_MMAP_OFFSET: return mmap_offset(argument);
+        case XE_GEM_MMAP_OFFSET: return mmap_offset(model, argument);
         case XE_VM_CREATE: return create_vm(device, argument);
         case XE_VM_DESTROY: return destroy_vm(((struct xe_vm_destroy *)argument)->vm);
         case XE_VM_BIND: return bind_vm(argument);

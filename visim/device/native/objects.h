@@ -29,7 +29,7 @@ struct mapping {
 };
 
 struct vm {
-    bool exists, is_running, is_lost, is_told, has_closed;
+    bool exists, is_running, is_lost, is_told, is_forked, has_closed;
     int device;
     struct mapping *mappings;
     size_t count, room;
@@ -69,6 +69,7 @@ void remove_mapping(struct vm *vm, size_t place);
 struct message mapping_message(const struct mapping *mapping);
 int tell_process(struct vm *vm, const struct message *message);
 int start_vm(struct vm *vm, uint32_t id);
+void tell_fork(struct vm *vm);
 
 /* queues.c */
 int make_queue(uint32_t vm, uint32_t class_, uint32_t instance, uint32_t *id);

@@ -1,5 +1,6 @@
-/* A library that loaders of OpenCL take for a driver: it loads the real one, notes how many bytes
- * programs ask for when they make buffers, and has programs compiled with the lines of their source.
+/* A library that loaders of OpenCL take for a driver: it loads the real one. Where launches are
+ * watched, it notes how many bytes programs ask for when they make buffers, and has programs compiled
+ * with the lines of their source. For drivers of 2022 it answers what they cannot.
  *
  * A driver's objects are whole pages, in which nobody sees where a buffer ends. All objects of a
  * driver share one table of functions; some of its entries are replaced by those here.
@@ -14,20 +15,10 @@
 #include <sys/mman.h>
 
 #include "device.h"
+#include "vendor.h"
 
-/* Places in the table of functions, which OpenCL's loader interface has fixed. */
-enum {
-    CREATE_BUFFER = 14,
-    BUILD_PROGRAM = 30,
-    COMPILE_PROGRAM = 98,
-    FUNCTION_OF_PLATFORM = 107,
-    SVM_ALLOC = 126,
-    CREATE_WITH_PROPERTIES = 146,
-    WATCHED_PAGES = 2 * PAGE
-};
+enum { WATCHED_PAGES = 2 * PAGE };
 
-typedef void (*function)(void);
-typedef void *handle;
 typedef uint64_t bits;
 
 typedef void (*notify_type)(handle, void *);
@@ -137,6 +128,13 @@ static void *shared(handle context, handle device, const bits *properties, size_
     return made;
 }
 
+static bool is_set_to(const char *variable, const char *value) {
+    const char *found = getenv(variable);
+    return found && strcmp(found, value) == 0;
+}
+
+static bool watches(void) { return is_set_to("VISIM_WATCHES", "1"); }
+
 /* What stands for a function of the driver's, if one does; keeps the driver's own. */
 static function watched(const char *name, function own) {
     const struct {
@@ -167,8 +165,6 @@ static void replace(function *table, int place, function ours, function *own) {
 }
 
 static void watch(function *table) {
-    const uintptr_t first = (uintptr_t)table & ~(uintptr_t)(PAGE - 1);
-    if (mprotect((void *)first, WATCHED_PAGES, PROT_READ | PROT_WRITE) != 0) return;
     replace(table, CREATE_BUFFER, (function)create, &real.create);
     replace(table, BUILD_PROGRAM, (function)build, &real.build);
     replace(table, COMPILE_PROGRAM, (function)compile, &real.compile);
@@ -177,12 +173,19 @@ static void watch(function *table) {
     replace(table, FUNCTION_OF_PLATFORM, (function)of_platform, &real.of_platform);
 }
 
+static void stand_before(function *table) {
+    const uintptr_t first = (uintptr_t)table & ~(uintptr_t)(PAGE - 1);
+    if (mprotect((void *)first, WATCHED_PAGES, PROT_READ | PROT_WRITE) != 0) return;
+    if (watches()) watch(table);
+    if (is_set_to("VISIM_KERNEL_DRIVER", "i915")) answer_for_arguments(table);
+}
+
 int32_t clIcdGetPlatformIDsKHR(uint32_t count, handle *platforms, uint32_t *found) {
     int32_t (*own)(uint32_t, handle *, uint32_t *);
     *(void **)&own = driver_function("clIcdGetPlatformIDsKHR");
     if (!own) return -1001;
     const int32_t result = own(count, platforms, found);
-    if (result == 0 && count && platforms) watch(**(function ***)platforms);
+    if (result == 0 && count && platforms) stand_before(**(function ***)platforms);
     return result;
 }
 
@@ -198,5 +201,7 @@ void *clGetExtensionFunctionAddress(const char *name) {
     if (strcmp(name, "clIcdGetPlatformIDsKHR") == 0) return (void *)clIcdGetPlatformIDsKHR;
     if (strcmp(name, "clGetPlatformInfo") == 0) return (void *)clGetPlatformInfo;
     *(void **)&own = driver_function("clGetExtensionFunctionAddress");
-    return own ? (void *)watched(name, (function)own(name)) : NULL;
+    if (!own) return NULL;
+    function found = (function)own(name);
+    return (void *)(watches() ? watched(name, found) : found);
 }

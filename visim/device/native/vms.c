@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "objects.h"
 
@@ -191,9 +192,18 @@ int bind_vm(const struct xe_vm_bind *request) {
     return signal_fences(request->syncs, request->sync_count);
 }
 
+/* Says why a forked child has no device, once. */
+void tell_fork(struct vm *vm) {
+    if (!vm->is_forked || __atomic_exchange_n(&vm->is_told, true, __ATOMIC_RELAXED)) return;
+    fprintf(stderr, "visim: process %d was forked after the program had opened the GPU, which stays "
+                    "with the parent; ask for platforms (clGetPlatformIDs, zeInit) behind the fork\n",
+            (int)getpid());
+}
+
 /* Starts a VM's process and tells it all mappings; the VM's lock is held. */
 int start_vm(struct vm *vm, uint32_t id) {
     if (vm->is_running) return 0;
+    tell_fork(vm);
     if (vm->is_lost) return -ECANCELED;
     int result = -EEXIST;
     /* A process that has something of its own at one of the addresses is tried again: where its
@@ -238,7 +248,7 @@ void forget_all_after_fork(void) {
         if (!vms[i].exists) continue;
         pthread_mutex_init(&vms[i].lock, NULL);
         end_process(&vms[i].process);
-        vms[i].is_lost = true;
-        vms[i].is_running = false;
+        vms[i].is_lost = vms[i].is_forked = true;
+        vms[i].is_running = vms[i].is_told = false;
     }
 }

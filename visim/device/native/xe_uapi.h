@@ -134,6 +134,8 @@ struct xe_gem_create {
     uint64_t reserved[2];
 };
 
+enum { MMAP_BARRIER = 1 };
+
 struct xe_gem_mmap_offset {
     uint64_t extensions;
     uint32_t handle, flags;
