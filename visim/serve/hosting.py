@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from visim import messages
-from visim.errors import InternalError
+from visim.errors import InternalError, ToolMissing
 from visim.exits import how_it_ended
 from visim.runtime.compiling import ocloc, worker
 from visim.runtime.compiling.compilers import Compiler, compilers
@@ -38,7 +38,8 @@ _OWN = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 _GRACE_S = 5.0
-_START_S = 60.0
+_START_S = 300.0
+"""So long processes have to be warm: they need 3 s of a CPU, which others may want, too."""
 
 
 class HostDied(InternalError):
@@ -49,8 +50,13 @@ class _HostGone(HostDied):
     """It was the host that has ended, not the process of the request."""
 
 
+class SlowStart(ToolMissing):
+    """The processes of a server take too long to start."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Process:
+    name: str
     popen: subprocess.Popen[bytes]
     control: socket.socket
 
@@ -58,16 +64,23 @@ class _Process:
         """Wait until it is warm.
 
         Raises:
-            InternalError: it is not.
+            SlowStart: it takes too long.
+            HostDied: it has ended.
         """
         self.control.settimeout(_START_S)
         try:
             said = self.control.recv(1)
+        except TimeoutError:
+            raise SlowStart(
+                f"{self.name} is not ready after {_START_S:g} seconds; start again when this "
+                "machine has less to do"
+            ) from None
         except OSError:
             said = b""
         self.control.settimeout(None)
         if said != READY:
-            raise InternalError(f"a process of the server does not start: {self.popen.args!r}")
+            how = how_it_ended(self.popen.wait())
+            raise HostDied(f"{self.name} ended with {how} when it started")
 
     def end(self) -> None:
         """Let it end by itself, or end it."""
@@ -177,7 +190,9 @@ class Hosts:
         command = [sys.executable, "-P", "-m", "visim.serve.hosts.jobs"]
         words = [*command, str(theirs.fileno()), json.dumps(settings)]
         descriptors = [theirs.fileno(), *(given.fileno() for given in own.values())]
-        process = _Process(_run(words, _environment(), descriptors), control)
+        process = _Process(
+            "the host of requests", _run(words, _environment(), descriptors), control
+        )
         for given in (theirs, *own.values()):
             given.close()
         self._running.append(process)
@@ -197,7 +212,7 @@ class Hosts:
             environment["LD_LIBRARY_PATH"] = special["LD_LIBRARY_PATH"]
         process = _run(words, environment, [theirs.fileno()])
         theirs.close()
-        return _Process(process, control.dup()), control
+        return _Process(f"the host of {library}", process, control.dup()), control
 
     def _end_all(self) -> None:
         for process in reversed(self._running):

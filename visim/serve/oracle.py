@@ -18,7 +18,7 @@ from typing import Any, Self
 from visim.errors import VisimError
 from visim.serve.answering.answers import CRASH, LIMIT, SCHEMA_VERSION, limited
 from visim.serve.answering.answers import answer as make_answer
-from visim.serve.hosting import HostDied, Hosts
+from visim.serve.hosting import HostDied, Hosts, SlowStart
 from visim.serve.keeping import KeptBytes
 from visim.serve.limits import LimitReached, ServerLimits
 from visim.serve.shapes import RequestError
@@ -127,6 +127,8 @@ class Oracle:
                 self._slots.release()
         except LimitReached as error:
             return limited(error.what, error.who)
+        except SlowStart as error:
+            raise Busy(str(error)) from None
         except HostDied as error:
             self._counts["broken_down"] += 1
             text = f"visim broke down: {error}"

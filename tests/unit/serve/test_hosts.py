@@ -1,5 +1,7 @@
 """What a process of a request cannot do; that it ends with its limits, its client, its host."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import os
@@ -16,6 +18,7 @@ import pytest
 
 from tests.unit.children import is_gone
 from visim import messages
+from visim.serve import hosting
 from visim.serve.hosts.confinement import Limits, available
 from visim.serve.hosts.forkserver import ForkServer, Work, _Channel
 
@@ -52,6 +55,7 @@ class Host:
         with channel or self.channel() as own:
             messages.send(own.fileno(), what)
             received = messages.receive(own.fileno(), MOST, time.monotonic() + 60)
+        assert received is not None
         about, reply = received
         incoming = messages.Incoming(MOST)
         incoming.add(reply)
@@ -127,7 +131,7 @@ def test_a_channel_takes_one_request_after_the_other(host):
         messages.send(own.fileno(), "pid")
         messages.send(own.fileno(), "pid")
         seen = [messages.receive(own.fileno(), MOST, time.monotonic() + 60) for _ in range(2)]
-    assert len({reply for _, reply in seen}) == 2
+    assert len({one and one[1] for one in seen} - {None}) == 2
 
 
 def test_a_process_ends_when_its_client_goes(host):
@@ -147,6 +151,26 @@ def test_a_request_that_is_none_closes_its_channel_only(host):
         own.sendall(b"\x03" + b"\0" * 7 + b"{x}" + b"\0" * 8)
         assert own.recv(10) == b""
     assert host.ask("thread")[1] == "threads work"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        ("raise SystemExit(7)", hosting.HostDied, "the host ended with exit code 7"),
+        ("input()", hosting.SlowStart, "the host is not ready after 0.5 seconds"),
+    ],
+)
+def test_a_start_that_fails_or_is_slow_is_said(monkeypatch, code, kind, message):
+    monkeypatch.setattr(hosting, "_START_S", 0.5)
+    own, others = socket.socketpair()
+    words = [sys.executable, "-c", code]
+    with own, others, subprocess.Popen(words, stdin=subprocess.PIPE) as started:
+        if kind is hosting.HostDied:
+            started.wait()
+            others.shutdown(socket.SHUT_RDWR)
+        with pytest.raises(kind, match=message):
+            hosting._Process("the host", started, own).wait()
+        started.kill()
 
 
 def test_processes_end_with_their_host(tmp_path):
