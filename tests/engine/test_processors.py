@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +17,9 @@ from visim.engine.jit.common.scheduler import scheduler_text
 from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.launch import code
+from visim.engine.jit.targets import AARCH64, OTHER
 from visim.engine.jit.writing.versions import Version
+from visim.engine.rounding import Rounding
 from visim.errors import UnsupportedError
 
 from . import harness
@@ -21,8 +27,7 @@ from .both import arithmetic, compare, on_interpreter, on_jit, store_kernel
 from .generator import CHANGING, generate, inputs, text_of
 from .hardware import LEVELS, use_level
 
-AARCH64 = "aarch64-unknown-linux-gnu"
-ELF_AARCH64 = 0xB7
+AARCH64_LINUX = "aarch64-unknown-linux-gnu"
 
 
 @pytest.fixture(params=LEVELS)
@@ -63,7 +68,7 @@ def test_what_is_written_for_avx512_runs_on_fewer_features(
 @pytest.mark.parametrize(("kind", "dtype"), [("f", np.float32), ("hf", np.float16)])
 @pytest.mark.parametrize("name", ["add", "mul", "mad", "sqrt"])
 def test_arithmetic_has_the_same_bits_at_every_level(
-    level: str, name: str, kind: str, dtype: type, control: int
+    level: str, name: str, kind: str, dtype: type[np.generic], control: int
 ) -> None:
     a, b = "V40(0,0)<1;1,0>", "V41(0,0)<1;1,0>"
     sources = {"mad": f"{a} {b} {a}", "sqrt": a}.get(name, f"{a} {b}")
@@ -82,28 +87,36 @@ def test_arithmetic_has_the_same_bits_at_every_level(
     assert np.array_equal(x, y, equal_nan=True)
 
 
-def test_code_for_aarch64_is_made() -> None:
-    """It is not run: this host is another one."""
+def assembled(text: str, folder: Path) -> None:
+    """Make a module's code for AArch64, and an object of it where there is an assembler.
+
+    It is not run: this host is another one. `tools.aarch64` runs such code.
+    """
+    file = folder / "code.s"
+    file.write_text(native.assembly_for(text, AARCH64_LINUX))
+    assembler = shutil.which("aarch64-linux-gnu-as")
+    if assembler:
+        subprocess.run([assembler, "-o", folder / "code.o", file], check=True)
+
+
+def test_code_for_aarch64_is_made(tmp_path: Path) -> None:
     kernel = store_kernel()
-    writer = ModuleWriter(
-        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
-    )
-    made = native.object_for(writer.write().text, AARCH64)
-    assert made[:4] == b"\x7fELF"
-    assert int.from_bytes(made[18:20], "little") == ELF_AARCH64
+    writer = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0), library=Library(AARCH64))
+    assembled(writer.write().text, tmp_path)
 
 
-def test_rounding_for_aarch64_is_made() -> None:
+def test_rounding_for_aarch64_is_made(tmp_path: Path) -> None:
     kernel = arithmetic(
         "mad (M1, 16) V42(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0> V40(0,0)<1;1,0>", "f", 0x4E0
     )
-    writer = ModuleWriter(
-        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
-    )
-    assert native.object_for(writer.write().text, AARCH64)[:4] == b"\x7fELF"
+    writer = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0), library=Library(AARCH64))
+    assembled(writer.write().text, tmp_path)
+    code = (tmp_path / "code.s").read_text()
+    down = AARCH64.rounding and AARCH64.rounding.numbers[Rounding.DOWN]
+    assert re.search(rf"#{down}\n(.*\n)*?.*FPCR.*\n(.*\n)*?.*fmla.*\n(.*\n)*?.*FPCR, xzr", code)
 
 
-def test_barriers_elsewhere_are_refused_in_words() -> None:
+def barrier_kernel() -> harness.Kernel:
     text = [
         ".version 4.1",
         '.kernel "k"',
@@ -113,17 +126,28 @@ def test_barriers_elsewhere_are_refused_in_words() -> None:
         "    barrier",
         "    ret (M1, 1)",
     ]
-    kernel = harness.assemble("\n".join(text) + "\n", "pvc")
-    writer = ModuleWriter(
-        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
-    )
-    with pytest.raises(UnsupportedError, match="use engine='interpreter'"):
+    return harness.assemble("\n".join(text) + "\n", "pvc")
+
+
+def test_barriers_elsewhere_are_refused_in_words() -> None:
+    version, library = Version(full=True, slm_bytes=0), Library(OTHER)
+    writer = ModuleWriter(barrier_kernel().linked, version, library=library)
+    with pytest.raises(UnsupportedError, match="x86-64 and AArch64 only; use engine='interpreter'"):
         writer.write()
 
 
-def test_the_scheduler_is_made_for_aarch64() -> None:
-    assert native.object_for(scheduler_text(is_x86=False), AARCH64)[:4] == b"\x7fELF"
+def test_barriers_on_aarch64_switch_stacks() -> None:
+    """LLVM assembles that on the machine itself only: `tools.aarch64` runs it."""
+    version, library = Version(full=True, slm_bytes=0), Library(AARCH64)
+    text = ModuleWriter(barrier_kernel().linked, version, library=library).write().text
+    assert "mov sp, x10" in text
+    assert "%rsp" not in text
+    assert "mov sp, x10" in scheduler_text(AARCH64)
 
 
-def test_what_answers_messages_to_images_is_made_for_aarch64() -> None:
-    assert native.object_for(images_text(), AARCH64)[:4] == b"\x7fELF"
+def test_the_scheduler_is_made_without_stacks(tmp_path: Path) -> None:
+    assembled(scheduler_text(OTHER), tmp_path)
+
+
+def test_what_answers_messages_to_images_is_made_for_aarch64(tmp_path: Path) -> None:
+    assembled(images_text(), tmp_path)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import visim
-import visim.opencl
 from tests.opencl.building import built
 from tests.opencl.fences import fenced, run_apart
 from visim.engine.jit.common import native
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.text import Text
+from visim.engine.jit.targets import X86_64
 
 KINDS = {"uchar": np.uint8, "ushort": np.uint16, "uint": np.uint32, "ulong": np.uint64}
 STRIDES = (3, 4, 5, 6, 12, 19)
@@ -153,7 +153,7 @@ def test_stores_leave_gaps_alone(
     ],
 )
 def test_few_stores_are_written(scalar: str, parts: int, stride: int, stores: int | None) -> None:
-    text, library = Text(), Library(is_x86=True)
+    text, library = Text(), Library(X86_64)
     spacer = Spacer(text, library, register_bytes=64, permuted_bytes=64, gathers=True)
     done = spacer.store("%row", scalar, parts, stride, "%woven", range(32), 32)
     assert done is (stores is not None)
@@ -179,7 +179,7 @@ def test_few_loads_are_written(
     text = Text()
     spacer = Spacer(
         text,
-        Library(is_x86=True),
+        Library(X86_64),
         register_bytes=register_bytes,
         permuted_bytes=permuted_bytes,
         gathers=False,

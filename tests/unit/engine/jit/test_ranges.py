@@ -1,5 +1,7 @@
 """Ranges of numbers against the numbers themselves, of all threads of all groups."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import random
@@ -13,6 +15,7 @@ from visim.engine.jit.common.native import NativeCode, object_code, processor
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.ranges import Range, Ranges
 from visim.engine.jit.ir.text import Text, signed
+from visim.engine.jit.targets import X86_64
 
 BEFORE = ["  %core = alloca i16", "  %args = alloca [8 x i8], align 64"]
 BEFORE += ["  %kept = alloca i32", "  %payload = alloca [64 x i8], align 64"]
@@ -129,7 +132,7 @@ class Program:
 
     def foreseen(self) -> bool | None:
         """Return what code in front of the loop says; None if nobody knows."""
-        text, library = Text(hint="r"), Library(is_x86=True)
+        text, library = Text(hint="r"), Library(X86_64)
         known = {"%group": Range("0", text.let("sub i64 %groups, 1"))}
         ranges = Ranges(text, library, BEFORE, START, self.body.lines, known, NAMES, ())
         needs = ranges.holds(self.condition)
@@ -180,7 +183,7 @@ def test_what_may_be_written_otherwise_is_not_known(lines: list[str]) -> None:
     condition = ["  %found = load i32, ptr %args", "  %small = icmp slt i32 %found, 9"]
     for body, is_known in ((condition, True), ([*condition, *lines], False)):
         text, known = Text(hint="r"), {"%group": Range("0", "%last")}
-        ranges = Ranges(text, Library(is_x86=True), BEFORE, START, body, known, NAMES, ())
+        ranges = Ranges(text, Library(X86_64), BEFORE, START, body, known, NAMES, ())
         assert (ranges.holds("%small") is not None) is is_known
 
 
@@ -189,7 +192,7 @@ def test_a_variable_has_what_anything_stores() -> None:
     body = [*stores, "  %found = load i32, ptr %kept"]
     body += ["  %small = icmp slt i32 %found, 7", "  %positive = icmp sgt i32 %found, -2"]
     body += ["  %fits = icmp sle i32 %found, 7"]
-    text, library = Text(hint="r"), Library(is_x86=True)
+    text, library = Text(hint="r"), Library(X86_64)
     ranges = Ranges(text, library, BEFORE, START, body, {}, NAMES, ())
     for name, holds in (("%small", False), ("%positive", False), ("%fits", True)):
         needs = ranges.holds(name)
@@ -204,5 +207,5 @@ def test_a_long_chain_of_numbers_is_not_followed(length: int, is_known: bool) ->
     """A chain of a short thread may be longer than the stack of Python is deep."""
     sums = [f"  %n.{one + 1} = add i32 %n.{one}, 1" for one in range(length)]
     body = ["  %n.0 = load i32, ptr %args", *sums, f"  %small = icmp slt i32 %n.{length}, 9"]
-    ranges = Ranges(Text(hint="r"), Library(is_x86=True), BEFORE, START, body, {}, NAMES, ())
+    ranges = Ranges(Text(hint="r"), Library(X86_64), BEFORE, START, body, {}, NAMES, ())
     assert (ranges.holds("%small") is not None) is is_known

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from visim.engine.jit.common.native import IS_X86, NativeCode, object_code, processor
+from visim.engine.jit.common.native import NativeCode, object_code, processor
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.relations import RelationWriter
 from visim.engine.jit.ir.shapes import (
@@ -22,6 +22,7 @@ from visim.engine.jit.ir.shapes import (
     uniform,
 )
 from visim.engine.jit.ir.text import Text, signed
+from visim.engine.jit.targets import HERE
 from visim.engine.jit.writing.scattered import core_range
 
 
@@ -168,7 +169,7 @@ NEAR = st.integers(-9, 9)
 @pytest.mark.parametrize("scale", [1, 4, 16])
 @pytest.mark.parametrize("sign", [False, True])
 def test_the_cores_in_range_are_found(sign: bool, scale: int) -> None:
-    text, library = Text(), Library()
+    text, library = Text(), Library(HERE)
     form = Form(8, 64, 32, 0, sign, scale, ragged=True)
     low, room, some = core_range(text, library, form, "%delta", "%limit")
     lines = "\n".join(text.lines)
@@ -228,7 +229,7 @@ def test_the_lanes_of_a_row_that_compare_are_exact_even_where_it_wraps(
     has_masks: bool,
 ) -> None:
     """A row of 16 lanes, in one piece or two, on either side of a number."""
-    text, library = Text(tests_bits=not has_masks), Library(is_x86=IS_X86)
+    text, library = Text(tests_bits=not has_masks), Library(HERE)
     cores = tuple(str(signed(first, bits)) for first in firsts)
     kind = np.dtype(f"{'i' if sign else 'u'}{bits // 8}")
     each = 16 // len(firsts)
@@ -257,7 +258,7 @@ def test_the_lanes_of_a_row_that_compare_are_exact_even_where_it_wraps(
 def test_rows_of_a_register_that_may_wrap_are_compared_as_vectors_where_masks_have_registers(
     lanes: int, exact: bool, has_masks: bool, by_vector: bool
 ) -> None:
-    text, library = Text(tests_bits=not has_masks), Library(is_x86=IS_X86)
+    text, library = Text(tests_bits=not has_masks), Library(HERE)
     row, number = linear(lanes, 32, ("%first",), 1, exact=exact), uniform(lanes, 32, "%n")
     assert RelationWriter(text, library).bits("lt", row, number, signed=False) is not None
     body = "\n".join(text.lines)
@@ -278,7 +279,7 @@ def test_pieces_that_always_wrap_are_those_that_are_straight_from_no_core(
 
 @pytest.mark.parametrize(("relation", "holds"), [("lt", True), ("le", True), ("eq", False)])
 def test_numbers_compare_in_all_lanes_or_in_none(relation: str, holds: bool) -> None:
-    text, library = Text(), Library(is_x86=IS_X86)
+    text, library = Text(), Library(HERE)
     below, above = uniform(8, 32, "-3"), uniform(8, 32, "4")
     mask = RelationWriter(text, library).bits(relation, below, above, signed=True)
     assert mask is not None
@@ -286,7 +287,7 @@ def test_numbers_compare_in_all_lanes_or_in_none(relation: str, holds: bool) -> 
 
 
 def test_other_shapes_are_compared_as_vectors() -> None:
-    writer = RelationWriter(Text(), Library(is_x86=IS_X86))
+    writer = RelationWriter(Text(), Library(HERE))
     row, number = linear(16, 32, ("5",), 1, exact=True), uniform(16, 32, "9")
     assert writer.bits("lt", linear(16, 32, ("5",), 4, exact=True), number, signed=False) is None
     assert writer.bits("lt", row, row, signed=False) is None

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.native import (
-    IS_X86,
     NativeCode,
     any_processor,
     compiler,
@@ -24,6 +23,7 @@ from visim.engine.jit.common.scheduler import (
     STACK_ENTRIES,
     scheduler_text,
 )
+from visim.engine.jit.targets import HERE
 from visim.forks import LLVM_LOCK
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -57,7 +57,7 @@ def scheduler() -> Scheduler:
 
 def _loaded() -> Scheduler:
     entries, called = ENTRIES, CALLED
-    if IS_X86:
+    if HERE.stacks is not None:
         entries, called = entries + STACK_ENTRIES, called + STACK_CALLED
     code = NativeCode(_object_code(), entries + called)
     offer({name: code.addresses[name] for name in called})
@@ -67,7 +67,7 @@ def _loaded() -> Scheduler:
 def _object_code() -> bytes:
     """Return the scheduler's object file, from the cache if it was compiled before."""
     text, made_for, kept = (
-        scheduler_text(is_x86=IS_X86),
+        scheduler_text(HERE),
         any_processor(),
         ObjectCache(default_folder()),
     )

@@ -12,12 +12,9 @@ that are awake, and wake others only if they follow each other quickly.
 
 from __future__ import annotations
 
-import platform
-
 from visim.engine.jit.layout import Box, BoxState, Call, Gang
+from visim.engine.jit.targets import Machine
 
-_FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
-"""The number of Linux's system call, by machine."""
 _WAIT, _WAKE = 128, 129
 """FUTEX_WAIT and FUTEX_WAKE, among the threads of one process."""
 _LOOKS = 150
@@ -38,17 +35,16 @@ _ALONE = 1000
 """So many small calls are made by one thread after that."""
 
 
-def handover_numbers(*, is_x86: bool) -> dict[str, str]:
+def handover_numbers(machine: Machine) -> dict[str, str]:
     """Return the numbers that `HANDOVER` has by name."""
     found = {f"B_{field.name}": int(field) for field in Box}
     found |= {f"L_{field.name}": int(field) for field in Call}
     found |= {f"G_{field.name}": int(field) for field in Gang}
     found |= {f"X_{state.name}": int(state) for state in BoxState}
-    found |= {"FUTEX": _FUTEX.get(platform.machine().lower(), 0), "WAIT": _WAIT, "WAKE": _WAKE}
+    found |= {"FUTEX": machine.calls.futex, "WAIT": _WAIT, "WAKE": _WAKE}
     found |= {"LOOKS": _LOOKS, "LOOKS_FOR_END": _LOOKS_FOR_END, "PATIENCE_NS": _PATIENCE_NS}
     found |= {"QUICK_NS": _QUICK_NS, "STREAK": _STREAK, "LATE_NS": _LATE_NS, "ALONE": -_ALONE}
-    rest = "call void @llvm.x86.sse2.pause()" if is_x86 else ""
-    return {name: str(value) for name, value in found.items()} | {"REST": rest}
+    return {name: str(value) for name, value in found.items()} | {"REST": machine.rest}
 
 
 HANDOVER = r"""

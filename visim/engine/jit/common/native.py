@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 import threading
@@ -19,11 +18,12 @@ from visim.engine.jit.common.narrowing import kept_whole
 from visim.engine.jit.common.probing import PROBE_TEXT, features_in
 from visim.engine.jit.common.repeating import kept_apart
 from visim.engine.jit.common.tiers import Tier
+from visim.engine.jit.targets import HERE, X86_64
 from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
 
-IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
-"""Whether this host is an x86-64, where threads can have stacks of their own."""
+IS_X86 = HERE is X86_64
+"""Whether this host is an x86-64."""
 
 _OPTIONS = (
     *("-instcombine-code-sinking=false", "-disable-machine-sink"),
@@ -146,7 +146,7 @@ def processor() -> Processor:
 @cache
 def _named_processor(name: str) -> Processor:
     _check_name(name)
-    if not IS_X86:
+    if not HERE.lists_features:
         return Processor(name)
     binding = _llvm()
     with LLVM_LOCK:
@@ -178,7 +178,7 @@ def _check_name(name: str) -> None:
 
 def any_processor() -> Processor:
     """Return the least processor of this host's kind."""
-    return Processor("x86-64" if IS_X86 else "generic")
+    return Processor(HERE.least)
 
 
 @cache
@@ -236,7 +236,7 @@ def permuted_bytes() -> int:
 
 def fuses_products() -> bool:
     """Whether the processor rounds a product and a sum at once as fast as one of them."""
-    return not IS_X86 or "+fma" in processor().features.split(",")
+    return HERE.always_fuses or "+fma" in processor().features.split(",")
 
 
 def has_byte_products() -> bool:
@@ -322,13 +322,14 @@ def compiler() -> str:
     )
 
 
-def object_for(text: str, triple: str) -> bytes:
-    """Return the object code of a module for another target, which is not run here."""
+def assembly_for(text: str, triple: str) -> str:
+    """Return the assembly of a module for another target, which is not run here."""
     binding = _llvm()
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    machine = binding.Target.from_triple(triple).create_target_machine(opt=2)
-    return _compiled(machine, text, Tier.USUAL)
+    with LLVM_LOCK:
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+        machine = binding.Target.from_triple(triple).create_target_machine(opt=2)
+        return str(machine.emit_assembly(_optimized(binding, machine, text, Tier.USUAL)))
 
 
 def _compiled(machine: Any, text: str, tier: Tier) -> bytes:
@@ -379,6 +380,11 @@ def _on_long_stack(work: Callable[[], bytes]) -> bytes:
 
 
 def _object(binding: Any, machine: Any, text: str, tier: Tier) -> bytes:
+    return bytes(machine.emit_object(_optimized(binding, machine, text, tier)))
+
+
+def _optimized(binding: Any, machine: Any, text: str, tier: Tier) -> Any:
+    """Return a module for a target after LLVM's passes."""
     module = binding.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -388,7 +394,7 @@ def _object(binding: Any, machine: Any, text: str, tier: Tier) -> bytes:
         fenced = kept_apart(kept_whole(found))
         if fenced is not found:
             module = binding.parse_assembly(fenced)
-    return bytes(machine.emit_object(module))
+    return module
 
 
 def _optimize(binding: Any, machine: Any, module: Any, tier: Tier) -> None:

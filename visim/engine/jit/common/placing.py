@@ -8,11 +8,8 @@ wait for calls ask for short times, and leave the processor of who asks them.
 
 from __future__ import annotations
 
-import platform
+from visim.engine.jit.targets import Machine
 
-_X86, _ARM = (314, 315), (274, 275)
-_CALLS = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
-"""The numbers of Linux's calls sched_setattr and sched_getattr, by machine."""
 SLICE_NS = 100_000
 """For how long a thread asks to run at a time, the least there is.
 
@@ -23,12 +20,11 @@ _ATTRIBUTE_BYTES, _MASK_BYTES = 48, 128
 """The sizes of what Linux says of a thread's turns, and of a set of processors."""
 
 
-def placing_numbers() -> dict[str, str]:
+def placing_numbers(machine: Machine) -> dict[str, str]:
     """Return the numbers that `PLACING` has by name."""
-    set_attributes, get_attributes = _CALLS.get(platform.machine().lower(), (0, 0))
     found = {
-        "SET_ATTRIBUTES": set_attributes,
-        "GET_ATTRIBUTES": get_attributes,
+        "SET_ATTRIBUTES": machine.calls.sched_setattr,
+        "GET_ATTRIBUTES": machine.calls.sched_getattr,
         "ATTRIBUTE_BYTES": _ATTRIBUTE_BYTES,
         "SLICE_NS": SLICE_NS,
         "MASK_BYTES": _MASK_BYTES,

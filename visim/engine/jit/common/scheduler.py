@@ -25,7 +25,7 @@ from visim.engine.jit.common.padding import PADDED
 from visim.engine.jit.common.placing import PLACING, placing_numbers
 from visim.engine.jit.common.rectangles import RECTANGLE_TYPES, RECTANGLES
 from visim.engine.jit.common.signalling import SIGNALLING
-from visim.engine.jit.common.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
+from visim.engine.jit.common.switching import BARRIER, GIVE_WAY, STACKED, WAITING
 from visim.engine.jit.common.tallying import TALLYING
 from visim.engine.jit.layout import (
     ANYTIME,
@@ -53,6 +53,7 @@ from visim.engine.jit.layout import (
     Thread,
     Work,
 )
+from visim.engine.jit.targets import Machine, Stacks
 
 DIRECT, STACKS, CARRIERS = "direct", "stacked", "carried"
 ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
@@ -70,23 +71,24 @@ STACK_CALLED = (
 """What Python calls and what kernels call, and what there is of it only with stacks of threads."""
 
 
-def scheduler_text(*, is_x86: bool) -> str:
-    """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
+def scheduler_text(machine: Machine) -> str:
+    """Return the module that all kernels share, with stacks of threads where a machine has them."""
     parts = [_HEAD, _TEXT, PADDED, RECTANGLES, TALLYING, ROW, STARTING, TELL]
     parts.append(_way(DIRECT, "", "visim_ask", RUN_DIRECT))
-    if is_x86:
+    parts.append(machine.declared)
+    if machine.stacks is not None:
         stacked = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
         carried = _way(CARRIERS, PUT_ASIDE, "visim_ask_stacked", RUN_IN_STEP)
-        parts += [_HEAD_X86, stacked, carried, WAITING, STACKED, CARRYING]
-    return _numbered("\n".join([*parts, PLACING, HANDOVER, _TAIL]), is_x86=is_x86)
+        parts += [stacked, carried, WAITING, STACKED, CARRYING]
+    return _numbered("\n".join([*parts, PLACING, HANDOVER, _TAIL]), machine)
 
 
-def calls_text(way: str) -> str:
+def calls_text(way: str, machine: Machine) -> str:
     """Return what a kernel's module needs to call the scheduler, as its threads run."""
     text = _CALLS.replace("$WAY$", way)
     if way == STACKS:
-        return _numbered(text + WAITING + BARRIER + SIGNALLING, is_x86=True)
-    return _numbered(text + CARRIED, is_x86=True) if way == CARRIERS else text
+        return _numbered(text + WAITING + BARRIER + SIGNALLING, machine)
+    return _numbered(text + CARRIED, machine) if way == CARRIERS else text
 
 
 def _way(name: str, give_way: str, ask: str, run: str) -> str:
@@ -97,7 +99,7 @@ def _way(name: str, give_way: str, ask: str, run: str) -> str:
     return text
 
 
-def _numbered(text: str, *, is_x86: bool) -> str:
+def _numbered(text: str, machine: Machine) -> str:
     """Put in the numbers of fields and states."""
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}
@@ -118,9 +120,19 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {"HOST": FaultKind.HOST, "MEMORY": FaultKind.MEMORY}
     fields |= {"EXCHANGE_DATA": EXCHANGE_DATA}
     shown = {name: str(int(value)) for name, value in fields.items()}
-    shown |= handover_numbers(is_x86=is_x86) | placing_numbers()
-    shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
+    if machine.stacks is not None:
+        text = _with_assembly(text, machine.stacks)
+    shown |= handover_numbers(machine) | placing_numbers(machine)
     for name, value in shown.items():
+        text = text.replace(f"${name}$", value)
+    return text
+
+
+def _with_assembly(text: str, stacks: Stacks) -> str:
+    """Put in how a machine leaves stacks."""
+    parts = {"SWITCH": "\\0A".join(stacks.switch), "OPERANDS": stacks.constraints}
+    parts["BEGIN"] = "\\0A".join(stacks.begin)
+    for name, value in parts.items():
         text = text.replace(f"${name}$", value)
     return text
 
@@ -133,10 +145,6 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.usub.sat.i64(i64, i64)
 declare i64 @llvm.cttz.i64(i64, i1)
-"""
-
-_HEAD_X86 = """
-declare void @llvm.x86.sse2.pause()
 """
 
 _TAIL = """

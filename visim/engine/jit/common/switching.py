@@ -5,31 +5,6 @@
 
 from __future__ import annotations
 
-_CLOBBERED = (
-    *("rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"),
-    *(f"xmm{number}" for number in range(32)),
-    *(f"k{number}" for number in range(8)),
-    *("dirflag", "fpsr", "flags", "memory"),
-)
-SWITCH = (
-    "leaq 1f(%rip), %rax",
-    "movq %rsp, (%rdx)",
-    "movq %rbp, 8(%rdx)",
-    "movq %rbx, 16(%rdx)",
-    "movq %rax, 24(%rdx)",
-    "movq (%rsi), %rsp",
-    "movq 8(%rsi), %rbp",
-    "movq 16(%rsi), %rbx",
-    "jmpq *24(%rsi)",
-    "1:",
-)
-"""Leaves one stack for another. What else code keeps in registers LLVM saves around this, so that
-there is no call, whose return the processor would predict wrongly."""
-
-OPERANDS = ",".join(
-    ("={rdi},={rsi},={rdx},0,1,2", *(f"~{{{register}}}" for register in _CLOBBERED))
-)
-
 GIVE_WAY = "%self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$, i64 $ANYTIME$)"
 
 WAITING = r"""
@@ -129,7 +104,7 @@ the last one too, until the phase in which it has arrived is over. The answer is
 
 STACKED = r"""
 define internal void @begin_thread() naked noinline #0 {
-  call void asm sideeffect "subq $$$PLACE$, %rsi\0Apushq $$0\0Ajmpq *%rbx", ""()
+  call void asm sideeffect "$BEGIN$", ""()
   unreachable
 }
 

@@ -23,6 +23,7 @@ from visim.engine.jit.layout import BARRIER_COUNT
 from visim.engine.jit.lift.outlines import know_shapes
 from visim.engine.jit.mir.errors import NotLifted
 from visim.engine.jit.passes import Pass
+from visim.engine.jit.targets import MACHINES
 from visim.engine.jit.writing.functions import ModuleFrame, full_entries
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits
@@ -42,6 +43,7 @@ from visim.sem.effects import (
 
 _TURNS = 100
 """How often a loop is assumed to turn."""
+_WITH_STACKS = " and ".join(one.name for one in MACHINES if one.stacks is not None)
 
 
 @dataclass
@@ -70,7 +72,7 @@ class ModuleWriter(ModuleFrame):
                 *(fences() if self.version.has_mask_registers else ()),
                 *functions,
                 self.pieces.render(),
-                calls_text(self.way),
+                calls_text(self.way, self.library.machine),
                 self.library.render(),
                 f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",
                 "attributes #1 = { nounwind willreturn memory(none) }",
@@ -163,12 +165,13 @@ class ModuleWriter(ModuleFrame):
         self.counts_depth = self.has_calls or any(flow.recursive for flow in flows.values())
         self.frame_bytes = CALL_DEPTH * max(frame_bytes(flow) for flow in flows.values())
         needs = self.has_barriers or self.has_calls
-        if needs and not self.library.is_x86:
+        has_stacks = self.library.machine.stacks is not None
+        if needs and not has_stacks:
             raise UnsupportedError(
                 "jit: barriers and function calls need stacks of their own for threads, which "
-                "visim has for x86-64 only; use engine='interpreter'"
+                f"visim has for {_WITH_STACKS} only; use engine='interpreter'"
             )
-        self.may_wait = needs or (self.library.is_x86 and may_spin(flows.values()))
+        self.may_wait = needs or (has_stacks and may_spin(flows.values()))
         self.stacks = self.may_wait and self.version.payload is None
 
     def _needs_image(self, flow: Flow) -> bool:

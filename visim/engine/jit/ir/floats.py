@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from visim.engine.jit.ir.text import Text, float_bits, scalar_type, splat, vector_type
+from visim.engine.jit.targets import HERE, Machine
 from visim.engine.rounding import Rounding
 from visim.sem.expr import WIDE
 from visim.types import BF, DF, HF, DataType, F
@@ -18,10 +19,7 @@ BELOW_ONE = {2: 1.0 - 2.0**-11, 4: 1.0 - 2.0**-24, 8: 1.0 - 2.0**-53}
 SUFFIX = {HF: "f16", F: "f32", DF: "f64"}
 _BINARY = {"fadd", "fsub", "fmul", "fdiv"}
 #: The arguments of llvm.set.rounding, which numbers the modes as C does.
-_C_MODE = {Rounding.UP: 2, Rounding.DOWN: 3, Rounding.ZERO: 0}
-#: MXCSR with all exceptions masked, to nearest; the numbers of its other modes.
-_MXCSR = 0x1F80
-_MXCSR_MODE = {Rounding.DOWN: 1, Rounding.UP: 2, Rounding.ZERO: 3}
+_C_MODE = {Rounding.NEAREST_EVEN: 1, Rounding.UP: 2, Rounding.DOWN: 3, Rounding.ZERO: 0}
 
 
 def constant(value: float, kind: DataType, lanes: int) -> str:
@@ -32,11 +30,11 @@ def constant(value: float, kind: DataType, lanes: int) -> str:
 
 @dataclass
 class Library:
-    """The helper functions of one module, each made when it is first called."""
+    """The helper functions of one module for a machine, each made when it is first called."""
 
+    machine: Machine = HERE
     functions: dict[str, str] = field(default_factory=dict[str, str])
     declarations: dict[str, str] = field(default_factory=dict[str, str])
-    is_x86: bool = True
 
     def intrinsic(self, name: str, result: str, *args: str) -> str:
         """Declare an intrinsic function and return its name."""
@@ -135,44 +133,32 @@ class FloatWriter:
     ) -> None:
         """Make a function that runs `body` in a rounding mode.
 
-        On x86 only MXCSR is set: LLVM's own way also loads the x87 unit's control word, slowly.
-        Seen from outside it has no effects, so that LLVM can leave it out where nobody asks.
+        Only the register of the machine is set: on some LLVM's own way also loads that of an older
+        unit, slowly. Seen from outside it has no effects, so that LLVM can leave it out where
+        nobody asks.
         """
         lines = "\n  ".join(body)
-        if self.library.is_x86:
-            self._mxcsr_function(name, result, parameters, lines, value, rounding)
-            return
-        self.library.intrinsic("llvm.set.rounding", "void", "i32")
         self.library.functions.setdefault(
             name,
             f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #1 {{\n"
-            f"entry:\n  call void @llvm.set.rounding(i32 {_C_MODE[rounding]}) strictfp\n"
-            f"  {lines}\n"
-            f"  call void @llvm.set.rounding(i32 1) strictfp\n  ret {result} {value}\n}}",
+            f"entry:\n  {self._round(rounding)}\n  {lines}\n"
+            f"  {self._round(Rounding.NEAREST_EVEN)}\n  ret {result} {value}\n}}",
         )
 
-    def _mxcsr_function(
-        self,
-        name: str,
-        result: str,
-        parameters: list[str],
-        lines: str,
-        value: str,
-        rounding: Rounding,
-    ) -> None:
-        """Make a function that runs `lines` with the rounding mode in MXCSR, and sets it back."""
-        load = self.library.intrinsic("llvm.x86.sse.ldmxcsr", "void", "ptr")
-        mode, usual = f"mxcsr.{rounding.name.lower()}", "mxcsr.nearest"
-        self.library.functions.setdefault(
-            mode, f"@{mode} = internal constant i32 {_MXCSR | _MXCSR_MODE[rounding] << 13}"
-        )
-        self.library.functions.setdefault(usual, f"@{usual} = internal constant i32 {_MXCSR}")
-        self.library.functions.setdefault(
-            name,
-            f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #1 {{\n"
-            f"entry:\n  call void {load}(ptr @{mode})\n  {lines}\n"
-            f"  call void {load}(ptr @{usual})\n  ret {result} {value}\n}}",
-        )
+    def _round(self, rounding: Rounding) -> str:
+        """Return the instruction that has floats rounded so from now on."""
+        register = self.library.machine.rounding
+        if register is None:
+            self.library.intrinsic("llvm.set.rounding", "void", "i32")
+            return f"call void @llvm.set.rounding(i32 {_C_MODE[rounding]}) strictfp"
+        write = self.library.intrinsic(register.write, "void", register.kind)
+        number = register.numbers[rounding]
+        if register.kind != "ptr":
+            return f"call void {write}({register.kind} {number})"
+        is_usual = rounding is Rounding.NEAREST_EVEN
+        mode = f"{register.name}.{'nearest' if is_usual else rounding.name.lower()}"
+        self.library.functions.setdefault(mode, f"@{mode} = internal constant i32 {number}")
+        return f"call void {write}(ptr @{mode})"
 
     # Without rounding
 

@@ -34,11 +34,11 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the host has: dwords of its registers, VNNI; `is_x86` says that it adds two products."""
+    """What the host has: dwords of its registers, sums of four products of bytes, of two words'."""
 
     lanes: int
     has_byte_products: bool
-    is_x86: bool
+    has_word_products: bool
 
 
 class ProductWriter:
@@ -47,7 +47,7 @@ class ProductWriter:
     def __init__(self, text: Text, library: Library, host: Host, lanes: int, signs: Signs) -> None:
         self.text, self.library = text, library
         self.lanes, self.signs = lanes, signs
-        sizes = _VNNI if host.has_byte_products else _WORDS if host.is_x86 else {}
+        sizes = _VNNI if host.has_byte_products else _WORDS if host.has_word_products else {}
         fitting = (size for size in sizes if size <= host.lanes and not lanes % size)
         self.size = next(fitting, lanes)
         self.by_bytes = host.has_byte_products and self.size in sizes

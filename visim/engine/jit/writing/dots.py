@@ -30,7 +30,8 @@ class DotWriter:
             total = total.args[2]
         version = self.module.version
         library = self.module.library
-        host = Host(version.vector_lanes or 4, version.has_byte_products, library.is_x86)
+        has_words = library.machine.has_word_products
+        host = Host(version.vector_lanes or 4, version.has_byte_products, has_words)
         writer = ProductWriter(self.text, library, host, expr.lanes, signs)
         terms = [
             (self._left(values, writer, one.args[0]), values.value(one.args[1]))

@@ -15,7 +15,6 @@ from visim.engine.jit.analysis.blocks import MemoryMessage, StaticBlock, Step
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.meetings import between
 from visim.engine.jit.analysis.payload import overlaps
-from visim.engine.jit.common.native import IS_X86
 from visim.engine.jit.common.scheduler import CARRIERS, DIRECT, STACKS
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer
@@ -60,7 +59,7 @@ class ModuleFrame:
 
     kernel: LinkedKernel
     version: Version
-    library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
+    library: Library = field(default_factory=Library)
     pieces: Pieces = field(default_factory=Pieces)
     sites: Sites = field(default_factory=Sites)
     numbers: BlockNumbers = field(default_factory=BlockNumbers)
