@@ -7,13 +7,14 @@ and look at budgets in the same places.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.faults import runs_off
 from visim.engine.jit.analysis.dwords import with_numbers_whole
 from visim.engine.jit.analysis.halves import with_halves_joined
+from visim.engine.jit.analysis.pairs import Pairs, has_halves
 from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
 from visim.engine.jit.ir.places import check_place, fits_variable
 from visim.engine.jit.passes import Off, Pass
@@ -58,11 +59,16 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Step:
-    """The effects of one instruction that are no transfer."""
+    """The effects of one instruction that are no transfer.
+
+    `parts` are the program counters of the instructions that move the lanes of its message, each as
+    many as the others; none: the instruction moves all.
+    """
 
     pc: int
     effects: tuple[Effect, ...]
     refusal: Refusal | None = None
+    parts: tuple[int, ...] = ()
 
     @cached_property
     def expressions(self) -> list[Expr]:
@@ -115,14 +121,18 @@ class StaticBlock:
 class UnitCode:
     """The blocks of one unit, made when first asked for.
 
-    Products that were computed by their dwords become whole only with `products`. `off` are the
-    passes that are left out.
+    Products that were computed by their dwords become whole only with `products`. Variables that
+    hold halves become whole only with `pairs`, messages on halves only with `messages`: others see
+    registers as they are in the interpreter, and each message. `off` are the passes that are left
+    out.
     """
 
     kernel: LinkedKernel
     unit: LinkedUnit
     blocks: dict[int, StaticBlock] = field(default_factory=dict[int, StaticBlock])
     products: bool = True
+    pairs: bool = True
+    messages: bool = True
     off: Off = ()
 
     def block(self, start: int) -> StaticBlock:
@@ -166,18 +176,43 @@ class UnitCode:
 
     def _joined(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Return instructions with those that compilers have split into halves as one."""
-        found, kernel = [one.effects for one in steps], self.kernel
-        grf = kernel.platform.grf_bytes
-        joined, off = found, self.off
-        if Pass.HALVES.runs(off):
-            joined = with_halves_joined(found, kernel.simd_size, grf)
-        whole = joined
-        if Pass.WIDE.runs(off):
-            whole = with_numbers_whole(joined, grf, products=self.products)
-        return tuple(
-            one if effects is one.effects else Step(one.pc, effects, one.refusal)
-            for one, effects in zip(steps, whole, strict=True)
-        )
+        grf, found = self.kernel.platform.grf_bytes, list(steps)
+        if Pass.HALVES.runs(self.off):
+            found = self._halves_joined(found, grf)
+        if Pass.WIDE.runs(self.off):
+            effects = [one.effects for one in found]
+            whole = with_numbers_whole(effects, grf, products=self.products)
+            found = [
+                one if effects is one.effects else replace(one, effects=effects)
+                for one, effects in zip(found, whole, strict=True)
+            ]
+        return tuple(found)
+
+    def _halves_joined(self, steps: Sequence[Step], grf: int) -> list[Step]:
+        """Return instructions with halves as one, which say what messages are parts of theirs."""
+        effects, channels = [one.effects for one in steps], self.kernel.simd_size
+        joined = with_halves_joined(effects, channels, grf, messages=self.messages)
+        found: list[Step] = []
+        for step, one in zip(steps, joined, strict=True):
+            if one.effects is step.effects:
+                found.append(step)
+                continue
+            has_message = any(isinstance(effect, MemoryMessage) for effect in one.effects)
+            parts = tuple(steps[number].pc for number in one.parts) if has_message else ()
+            found.append(Step(step.pc, one.effects, step.refusal, parts))
+        return found
+
+    @cached_property
+    def _pairs(self) -> Pairs | None:
+        """The variables that hold halves; None where there are none."""
+        wanted = self.pairs and Pass.HALVES.runs(self.off) and not self.kernel.made_by
+        if not wanted or not has_halves(self.unit):
+            return None
+        known = [
+            () if isinstance(instruction, MARKS) else self.kernel.known_effects(self.unit, pc)
+            for pc, instruction in enumerate(self.unit.body)
+        ]
+        return Pairs(self.kernel, self.unit, known)
 
     def _is_apart(self, steps: Sequence[Step]) -> bool:
         """Whether instructions reach no variable through another one."""
@@ -194,6 +229,8 @@ class UnitCode:
             undefined = isinstance(reason, RegisterRange)
             return Step(pc, (), Refusal(pc, str(reason), undefined)), None
         refuse_addresses_of_state(nodes)
+        if self._pairs is not None:
+            effects = self._pairs.moved(pc, effects)
         transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
         return Step(pc, tuple(e for e in effects if e is not transfer)), transfer
 

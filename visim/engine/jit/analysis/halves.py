@@ -1,23 +1,46 @@
 """Instructions that compilers have split into halves of the channels, as one again.
 
 An instruction can have so many registers only, so compilers write what moves 32 elements of 64
-bits twice: for channels 0 to 15 and, right behind it, for channels 16 to 31, whose elements follow
-those of the first half. Both together are one instruction of 32 channels, as the analyses of rows
-and of loops know them. Nobody can tell, as long as the second half reads nothing that the first
-one writes: neither can fault, and instructions keep their numbers, since one that does nothing
-stays where the second half was.
+bits twice, older devices' compilers nearly all: for channels 0 to 15 and, a few instructions behind
+it, for channels 16 to 31, whose elements follow those of the first half (`pairs` sees to that where
+they are in another variable). Both together are one instruction of 32 channels, as the analyses of
+rows and of loops know them.
+
+Nobody can tell where the second half changes places with what stands between both. Instructions
+keep their numbers, since one that does nothing stays where the second half was. Of two messages
+that became one the host does the first, then the second, as soon as one of its lanes may be a
+fault.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.places import fits_variable, layout, place_offsets, place_span
 from visim.operands import FIRST_DECLARED_GENERAL, PredicateVariable
-from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister, expressions
+from visim.sem.effects import (
+    Effect,
+    Load,
+    Place,
+    Space,
+    Store,
+    WritePredicate,
+    WriteRegister,
+    expressions,
+)
 from visim.sem.expr import Expr, leaves_below
 from visim.sem.uops import Group
+
+_WINDOW = 8
+"""Over so many instructions at most the second half is moved to the first one."""
+
+_WRITES = (WriteRegister, WritePredicate)
+_MESSAGES = (Load, Store)
+_FAR_READS = {"gather", "fused", "clock"}
+"""What reads registers that are not told."""
+
+_Masked = WriteRegister | WritePredicate | Load | Store
 
 _LEAST_LANES = 4
 """How many channels a half has at least."""
@@ -32,26 +55,78 @@ Bits = tuple[PredicateVariable, int, int]
 """Bits of a predicate: from which one on, and how many."""
 
 
-def with_halves_joined(instructions: Sequence[Effects], channels: int, grf: int) -> list[Effects]:
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What an instruction does, for itself and for others: its parts, by their numbers in order.
+
+    Parts have equally many lanes. Instructions whose work others do have no effects.
+    """
+
+    effects: Effects
+    parts: tuple[int, ...]
+
+
+def with_halves_joined(
+    instructions: Sequence[Effects], channels: int, grf: int, *, messages: bool
+) -> list[Joined]:
     """Return what the instructions of a block do, where the first half of some does all of it.
 
     Args:
         instructions: what each of them does.
         channels: how many channels a thread has.
         grf: the size of a register of the device, in bytes.
+        messages: whether messages to memory may become one.
     """
-    found = list(instructions)
-    wholes: list[int] = []
-    for number in range(len(found)):
-        wholes.append(number)
-        while len(wholes) > 1:
-            first, second = wholes[-2:]
-            whole = _Halves(channels, grf).joined(found[first], found[second])
-            if whole is None:
-                break
-            found[first], found[second] = whole, ()
-            wholes.pop()
-    return found
+    return _Joiner(instructions, channels, grf, messages=messages).joined()
+
+
+class _Joiner:
+    """Joins the instructions of a block."""
+
+    def __init__(
+        self, instructions: Sequence[Effects], channels: int, grf: int, *, messages: bool
+    ) -> None:
+        self._found = [Joined(one, (number,)) for number, one in enumerate(instructions)]
+        self._channels, self._grf, self._messages = channels, grf, messages
+        self._wholes: list[int] = []
+
+    def joined(self) -> list[Joined]:
+        """Return the instructions."""
+        for number in range(len(self._found)):
+            self._wholes.append(number)
+            place = len(self._wholes) - 1
+            while place is not None:
+                place = self._join(place)
+        return self._found
+
+    def _join(self, place: int) -> int | None:
+        """Join one of the wholes with one in front of it; return where the new one is."""
+        second = self._found[self._wholes[place]]
+        if not self._may_move(second.effects):
+            return None
+        for before in range(place - 1, max(-1, place - 1 - _WINDOW), -1):
+            first = self._found[self._wholes[before]]
+            if not self._may_move(first.effects):
+                return None
+            whole = self._whole(first, second)
+            if whole is not None:
+                self._found[self._wholes[before]] = whole
+                self._found[self._wholes.pop(place)] = Joined((), ())
+                return before
+            if not _may_change_places(first.effects, second.effects):
+                return None
+        return None
+
+    def _whole(self, first: Joined, second: Joined) -> Joined | None:
+        if len(first.parts) != len(second.parts):
+            return None
+        effects = _Halves(self._channels, self._grf).joined(first.effects, second.effects)
+        return None if effects is None else Joined(effects, first.parts + second.parts)
+
+    def _may_move(self, effects: Effects) -> bool:
+        """Whether it is known what an instruction reads and writes."""
+        kinds = (*_WRITES, *_MESSAGES) if self._messages else _WRITES
+        return bool(effects) and all(isinstance(effect, kinds) for effect in effects)
 
 
 class _ApartError(Exception):
@@ -65,6 +140,8 @@ class _Halves:
         self._channels = channels
         self._grf = grf
         self._known: dict[tuple[Expr, Expr], Expr] = {}
+        self._loads: dict[Load, Load] = {}
+        self._partners: dict[Load, Load] = {}
 
     def joined(self, first: Effects, second: Effects) -> Effects | None:
         """Return the effects of which those of two instructions are halves; None if none are.
@@ -85,16 +162,19 @@ class _Halves:
 
     def _may_be_halves(self, one: Effect, other: Effect) -> bool:
         """Whether two effects look like halves: few do."""
-        if isinstance(one, WriteRegister):
-            if not isinstance(other, WriteRegister):
+        match one, other:
+            case (Load(), Load()) | (Store(), Store()):
+                lanes, others = one.addresses.lanes, other.addresses.lanes
+            case WriteRegister(), WriteRegister():
+                place, behind = one.place, other.place
+                if place.variable is not behind.variable or place.offset >= behind.offset:
+                    return False
+                lanes, others = one.value.lanes, other.value.lanes
+            case WritePredicate(), WritePredicate():
+                lanes, others = one.value.lanes, other.value.lanes
+            case _:
                 return False
-            place, behind = one.place, other.place
-            if place.variable is not behind.variable or place.offset >= behind.offset:
-                return False
-        elif not isinstance(one, WritePredicate) or not isinstance(other, WritePredicate):
-            return False
-        lanes = one.value.lanes
-        return _LEAST_LANES <= lanes <= self._channels // 2 and lanes == other.value.lanes
+        return _LEAST_LANES <= lanes <= self._channels // 2 and lanes == others
 
     def _effect(self, one: Effect, other: Effect) -> Effect:
         if isinstance(one, WriteRegister) and isinstance(other, WriteRegister):
@@ -108,11 +188,28 @@ class _Halves:
                 raise _ApartError
             value = self._value(one.value, other.value)
             return replace(one, value=value, mask=self._mask(one, other))
+        if isinstance(one, Load | Store) and isinstance(other, Load | Store):
+            return self._message(one, other)
         raise _ApartError
 
-    def _mask(
-        self, one: WriteRegister | WritePredicate, other: WriteRegister | WritePredicate
-    ) -> Expr | None:
+    def _message(self, one: Load | Store, other: Load | Store) -> Load | Store:
+        """Return the message that moves what two do; its lanes are in the same order."""
+        known = one.space is other.space and _is_alike(one.surface, other.surface)
+        if not known or _is_special(one) or _is_special(other) or one.space is Space.SHADOW:
+            raise _ApartError
+        addresses, mask = self._value(one.addresses, other.addresses), self._mask(one, other)
+        match one, other:
+            case Load(), Load() if (one.type, one.components) == (other.type, other.components):
+                found = self._loads[one] = replace(one, addresses=addresses, mask=mask)
+                self._partners[one] = other
+                return found
+            case Store(), Store() if len(one.values) == len(other.values):
+                values = tuple(map(self._value, one.values, other.values))
+                return replace(one, addresses=addresses, values=values, mask=mask)
+            case _:
+                raise _ApartError
+
+    def _mask(self, one: _Masked, other: _Masked) -> Expr | None:
         if one.mask is None and other.mask is None:
             return None
         if one.mask is None or other.mask is None:
@@ -131,6 +228,8 @@ class _Halves:
             raise _ApartError
         lanes = 2 * one.lanes
         match one.uop.name:
+            case "loaded":
+                return self._loaded(one, other)
             case "constant" if _is_same(one, other):
                 return replace(one, lanes=lanes)
             case "vector":
@@ -155,6 +254,13 @@ class _Halves:
                 return replace(one, lanes=lanes, args=tuple(args))
             case _:
                 raise _ApartError
+
+    def _loaded(self, one: Expr, other: Expr) -> Expr:
+        """Return the lanes that two messages load, which became one."""
+        (message, *what), (second, *others) = one.attribute, other.attribute
+        if what != others or self._partners.get(message) is not second:
+            raise _ApartError
+        return replace(one, lanes=2 * one.lanes, attribute=(self._loads[message], *what))
 
     def _is_uniform(self, expr: Expr) -> bool:
         """Whether one number is made of registers and constants."""
@@ -185,7 +291,29 @@ def _is_of_lanes(effect: Effect) -> bool:
     if isinstance(effect, WritePredicate):
         leaves = leaves_below(effect.value)
         return any(leaf.lanes > 1 and leaf.uop.name != "constant" for leaf in leaves)
-    return isinstance(effect, WriteRegister)
+    return isinstance(effect, WriteRegister | Load | Store)
+
+
+def _is_special(message: Load | Store) -> bool:
+    """Whether more is known of a message than where its lanes go."""
+    return (message.rectangle, message.shape, message.within) != (None, None, None)
+
+
+def _is_alike(one: Expr | None, other: Expr | None) -> bool:
+    """Whether two messages go to the same surface, if to any."""
+    if one is None or other is None:
+        return one is other
+    return _is_same(one, other)
+
+
+def _may_change_places(first: Effects, second: Effects) -> bool:
+    """Whether the second of two instructions may as well come first.
+
+    Messages stay in their order: each may be the one that is a fault.
+    """
+    if all(any(isinstance(one, _MESSAGES) for one in effects) for effects in (first, second)):
+        return False
+    return not _depends(second, first) and not _depends(first, second)
 
 
 def _is_same(one: Expr, other: Expr) -> bool:
@@ -202,6 +330,8 @@ def _is_same(one: Expr, other: Expr) -> bool:
 def _depends(effects: Effects, before: Effects) -> bool:
     """Whether effects read or write anything that those before them write."""
     reads = expressions(effects)
+    if any(expr.uop.name in _FAR_READS for expr in reads):
+        return True
     places = [expr.attribute for expr in reads if expr.uop.name == "read"]
     places += [one.place for one in effects if isinstance(one, WriteRegister)]
     bits = [(*expr.attribute, expr.lanes) for expr in reads if expr.uop.name == "predicate"]

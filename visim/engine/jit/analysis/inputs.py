@@ -103,27 +103,41 @@ class Inputs:
 
 
 _Part = tuple[int, tuple[bytes, ...]]
-"""Where a row begins in a register that threads start with, and what each thread finds there."""
+"""Where a row begins in registers that threads start with, and what each thread finds there."""
 
 
 def _part(starts: Sequence[ThreadStart], place: int, row: Row) -> _Part | None:
-    number = _holding(starts[0].registers, place, row)
-    if number is None:
+    numbers = _holding(starts[0].registers, place, row)
+    if not numbers:
         return None
-    offset, data = starts[0].registers[number]
-    parts = [start.registers[number] for start in starts]
-    if any(part[0] != offset or len(part[1]) != len(data) for part in parts):
-        return None
-    return place - offset, tuple(part[1] for part in parts)
+    first = [starts[0].registers[number] for number in numbers]
+    found: list[bytes] = []
+    for start in starts:
+        parts = [start.registers[number] for number in numbers]
+        if any(_span(one) != _span(other) for one, other in zip(parts, first, strict=True)):
+            return None
+        found.append(b"".join(data for _, data in parts))
+    return place - first[0][0], tuple(found)
 
 
-def _holding(registers: Sequence[tuple[int, bytes]], place: int, row: Row) -> int | None:
-    """Return the number of the first register that has all of a row."""
-    size = row.end - row.offset
-    for number, (offset, data) in enumerate(registers):
-        if offset <= place and place + size <= offset + len(data):
-            return number
-    return None
+def _span(register: tuple[int, bytes]) -> tuple[int, int]:
+    offset, data = register
+    return offset, len(data)
+
+
+def _holding(registers: Sequence[tuple[int, bytes]], place: int, row: Row) -> list[int]:
+    """Return the number of the first register that has all of a row, or of two that have halves."""
+    end = place + row.end - row.offset
+    spans = [(offset, offset + len(data)) for offset, data in registers]
+    for number, (offset, behind) in enumerate(spans):
+        if offset <= place and end <= behind:
+            return [number]
+    for number, (offset, middle) in enumerate(spans):
+        if offset <= place < middle:
+            seconds = [n for n, (at, behind) in enumerate(spans) if at == middle and end <= behind]
+            if seconds:
+                return [number, seconds[0]]
+    return []
 
 
 def _values(part: _Part, row: Row) -> NDArray[np.int64]:

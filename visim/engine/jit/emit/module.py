@@ -137,10 +137,25 @@ class ModuleWriter(ModuleFrame):
         return goes_in_step(self.kernel, flows[0, self.version.cr0])
 
     def _looked_at(self) -> dict[tuple[int, int], Flow]:
-        off = self.version.off
-        codes = self.codes or [UnitCode(self.kernel, unit, off=off) for unit in self.kernel.units]
         version = self.version
+        codes = self.codes or [
+            UnitCode(
+                self.kernel,
+                unit,
+                pairs=not version.saving,
+                messages=not version.looks_inside,
+                off=version.off,
+            )
+            for unit in self.kernel.units
+        ]
         flows = explore(self.kernel, codes, version.cr0)
+        self.parts = {
+            (flow.code.unit.number, step.pc): step.parts
+            for flow in flows.values()
+            for node in flow.nodes.values()
+            for step in node.block.steps
+            if step.parts
+        }
         self._look_at(flows)
         constants = self.version.runs(Pass.CONSTANTS)
         if constants and not self.flat and not self.version.watched:

@@ -199,13 +199,7 @@ class Answers:
             found = self._site(site)
             if isinstance(found, CallOut):
                 return self._host_call(found, surface, record)
-            self._perform(found, mask, surface, record)
-        except MemoryViolation as violation:
-            found = self._site(site)
-            unit, machine = self._kernel.units[found.unit], self._run.target.machine
-            refused = machine.attributed(self._kernel, unit, found.pc, violation)
-            self.refusal = memory_fault(unit.body[found.pc], record.number, refused)
-            return 1
+            return self._perform(found, mask, surface, record)
         except BaseException as error:
             self.failure = error
             self._run.halt.wanted = True
@@ -269,8 +263,24 @@ class Answers:
         alone = self.group_threads == 1 and self.is_ready(record)
         return 0 if record.waits is None or alone else WAIT
 
-    def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
-        """Do a message to memory; its operands and answers are in the exchange area."""
+    def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> int:
+        """Do a message to memory, part by part; return 1 for a fault, or 0."""
+        lanes = _lanes_of(site.effect) // len(site.parts)
+        for number, pc in enumerate(site.parts):
+            part = slice(number * lanes, (number + 1) * lanes)
+            try:
+                self._move(site, part, mask, surface, thread)
+            except MemoryViolation as violation:
+                unit, machine = self._kernel.units[site.unit], self._run.target.machine
+                refused = machine.attributed(self._kernel, unit, pc, violation)
+                self.refusal = memory_fault(unit.body[pc], thread.number, refused)
+                return 1
+        return 0
+
+    def _move(
+        self, site: SiteInfo, part: slice, mask: int, surface: int, thread: ThreadRecord
+    ) -> None:
+        """Do some lanes of a message; its operands and answers are in the exchange area."""
         effect, data = site.effect, self._exchange[EXCHANGE_DATA:]
         if effect.within is not None:
             mask = self._inside(site, effect.within, mask, surface, thread)
@@ -286,16 +296,19 @@ class Answers:
                 space.store_block(*index, address, data[:size].copy())
             return
         lanes = effect.addresses.lanes
-        addresses = self._exchange[: 8 * lanes].view(np.uint64).astype(effect.addresses.type.numpy)
-        on = np.array([mask >> lane & 1 for lane in range(lanes)], np.bool_)
+        given = self._exchange[: 8 * lanes].view(np.uint64)
+        addresses = given.astype(effect.addresses.type.numpy)[part]
+        on = np.array([mask >> lane & 1 for lane in range(lanes)], np.bool_)[part]
         match effect:
             case Load():
                 dtype = np.dtype(effect.type.numpy)
                 found = space.load(*index, addresses, on, dtype, effect.components)
-                _put(data, found.reshape(lanes, effect.components).T)
+                size = lanes * effect.components * dtype.itemsize
+                columns = data[:size].view(dtype).reshape(effect.components, lanes)
+                columns[:, part] = found.reshape(-1, effect.components).T
             case Store():
                 columns = [
-                    _vector(data, position, value.type.numpy, lanes)
+                    _vector(data, position, value.type.numpy, lanes)[part]
                     for position, value in enumerate(effect.values)
                 ]
                 values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
@@ -303,7 +316,7 @@ class Answers:
             case Atomic():
                 dtype = np.dtype(effect.type.numpy)
                 operands = [
-                    _vector(data, position, operand.type.numpy, lanes)
+                    _vector(data, position, operand.type.numpy, lanes)[part]
                     for position, operand in enumerate(effect.operands)
                 ]
                 found = self._atomic(space, index, effect, addresses, on, dtype, operands)

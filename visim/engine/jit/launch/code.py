@@ -121,10 +121,25 @@ class KernelCode:
 
     @cached_property
     def _units(self) -> list[UnitCode]:
-        """The code of all units, which all versions share."""
+        """The code of all units, which versions share that look at results only."""
+        return self._unit_codes(messages=True)
+
+    @cached_property
+    def _followed_units(self) -> list[UnitCode]:
+        """The code of all units where somebody looks inside, which sees each message."""
+        return self._unit_codes(messages=False)
+
+    def _unit_codes(self, *, messages: bool) -> list[UnitCode]:
         products = has_wide_products()
         return [
-            UnitCode(self.kernel, unit, products=products, off=self._off)
+            UnitCode(
+                self.kernel,
+                unit,
+                products=products,
+                pairs=not self.saving,
+                messages=messages,
+                off=self._off,
+            )
             for unit in self.kernel.units
         ]
 
@@ -133,7 +148,8 @@ class KernelCode:
         return self._writer(version).survey()
 
     def _writer(self, version: Version) -> ModuleWriter:
-        return _module_writer()(self.kernel, version, codes=self._units)
+        codes = self._followed_units if version.looks_inside else self._units
+        return _module_writer()(self.kernel, version, codes=codes)
 
 
 @cache

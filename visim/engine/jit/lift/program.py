@@ -26,7 +26,7 @@ def lift_program(
         NotLifted: a unit does what MIR does not say.
         UnsupportedError: the JIT does not know the control flow.
     """
-    codes = [UnitCode(kernel, unit, off=off) for unit in kernel.units]
+    codes = [UnitCode(kernel, unit, pairs=not saving, off=off) for unit in kernel.units]
     flows = explore(kernel, codes)
     shares = len(flows) > 1
     return {

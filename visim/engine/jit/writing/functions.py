@@ -53,8 +53,9 @@ class ModuleFrame:
     kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
     own, which those do not need that `may_wait` but are alone in their groups, or go in step.
     `barriers` is how many barriers a group has if threads signal and wait for any apart, else 0.
-    `adding` are the messages that may be tallied. `alike_once`, `firsts` and, as
-    `frame_bytes_in_step`, `frame_bytes` are what `ModuleText` says.
+    `adding` are the messages that may be tallied, `parts` the program counters of `Step.parts`, by
+    the unit and program counter of the first. `alike_once`, `firsts` and, as `frame_bytes_in_step`,
+    `frame_bytes` are what `ModuleText` says.
     """
 
     kernel: LinkedKernel
@@ -75,6 +76,9 @@ class ModuleFrame:
     barriers: int = 0
     frame_bytes: int = 0
     adding: frozenset[int] = frozenset()
+    parts: dict[tuple[int, int], tuple[int, ...]] = field(
+        default_factory=dict[tuple[int, int], tuple[int, ...]]
+    )
     alike_once: bool = False
     firsts: tuple[tuple[int, int], ...] = ()
     frame_bytes_in_step: int = 0
@@ -236,7 +240,8 @@ class FunctionFrame:
 
     def site(self, effect: MemoryMessage, pc: int) -> int:
         """Return the number of a message of the instruction at `pc`."""
-        return self.module.sites.add(effect, self.unit.number, pc)
+        number = self.unit.number
+        return self.module.sites.add(effect, number, pc, self.module.parts.get((number, pc), ()))
 
     # Shared memory
 

@@ -12,11 +12,16 @@ from visim.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class SiteInfo:
-    """A message of the program: its effect and place."""
+    """A message of the program: its effect and place.
+
+    `parts` are the program counters of the instructions that move its lanes, each as many as the
+    others.
+    """
 
     effect: MemoryMessage
     unit: int
     pc: int
+    parts: tuple[int, ...]
 
 
 @dataclass
@@ -32,9 +37,9 @@ class Sites:
     adding: list[int] = field(default_factory=list[int])
     surfaces: int | None = 0
 
-    def add(self, effect: MemoryMessage, unit: int, pc: int) -> int:
-        """Give a message its number."""
-        self.known.append(SiteInfo(effect, unit, pc))
+    def add(self, effect: MemoryMessage, unit: int, pc: int, parts: tuple[int, ...] = ()) -> int:
+        """Give a message its number; its lanes are those of several instructions with `parts`."""
+        self.known.append(SiteInfo(effect, unit, pc, parts or (pc,)))
         return len(self.known) - 1
 
     def number(self, effect: MemoryMessage, unit: int) -> int:
