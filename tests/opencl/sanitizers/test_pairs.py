@@ -15,6 +15,7 @@ import visim
 from tests.opencl.building import built, built_by_current
 from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
 from tests.opencl.sanitizers.pairs_barriers import BARRIER_PAIRS
+from tests.opencl.sanitizers.pairs_blind import BLIND_PAIRS
 from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
 from tests.opencl.sanitizers.pairs_calls import CALL_PAIRS
 from tests.opencl.sanitizers.pairs_field import FIELD_PAIRS
@@ -29,7 +30,7 @@ from tests.shares import share
 SHARE = 24
 EVERY = (
     *(*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS),
-    *(*BARRIER_PAIRS, *PART_PAIRS, *IMAGE_PAIRS, *CALL_PAIRS, *SCOPE_PAIRS),
+    *(*BARRIER_PAIRS, *PART_PAIRS, *IMAGE_PAIRS, *CALL_PAIRS, *SCOPE_PAIRS, *BLIND_PAIRS),
 )
 
 

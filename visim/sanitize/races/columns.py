@@ -31,8 +31,8 @@ Integers = NDArray[np.int64]
 class Lanes:
     """How the lanes of a site are channels: the first one's, or None for the whole thread.
 
-    Each lane accesses `elements` of `size` bytes. A `block` has one lane, and the values of its
-    elements are those of the lanes of one note.
+    Each lane accesses `elements` of `size` bytes, but for the `gaps` among them. A `block` has one
+    lane, and the values of its elements are those of the lanes of one note.
     """
 
     first: int | None
@@ -40,6 +40,7 @@ class Lanes:
     elements: int
     size: int
     block: bool = False
+    gaps: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -141,13 +142,15 @@ class Rows:
             else lane.astype(np.int64) + lanes.first
         )
         for element in range(lanes.elements):
+            if element in lanes.gaps:
+                continue
             self.addresses.append(starts + np.uint64(element * lanes.size))
             self.sizes.append(np.full(entry.size, lanes.size, np.int64))
             self.entries.append(numbers)
             self.channels.append(channels)
             self.kinds.append(np.full(entry.size, lanes.kind, np.int64))
             self.values.append(_values(part, element, entry, lane))
-        self.count += entry.size * lanes.elements
+        self.count += entry.size * (lanes.elements - len(lanes.gaps))
 
     def table(self) -> Table | None:
         """Return all rows in cells as large as their alignment allows; None without rows."""

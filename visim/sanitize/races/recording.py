@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from visim.sanitize.races.columns import (
     Table,
     lanes_of,
 )
+from visim.sanitize.races.gaps import Gaps
 from visim.sanitize.races.instrument import VALUE
 from visim.sanitize.races.scopes import ScopedClocks
 from visim.sem.atomics import AtomicOperation
@@ -99,6 +100,7 @@ class Recorder:
         self._surroundings = surroundings
         self._clocks, self._scoped = clocks, scoped
         self._kept = tuple(one for one in (clocks, scoped) if one is not None)
+        self._gaps = Gaps(surroundings.kernel)
         self.sites: list[AccessSite] = []
         self._numbers: dict[AccessSite, int] = {}
         self._known: list[tuple[Sequence[AccessSite], list[int]]] = []
@@ -297,6 +299,8 @@ class Recorder:
         size = None if execution is None else (execution.size, execution.offset)
         block = isinstance(effect, LoadBlock | StoreBlock)
         lanes = lanes_of(site, size, kind, _element(effect), block=block)
+        if kind == READ:
+            lanes = replace(lanes, gaps=self._gaps.of(unit, site.pc, effect))
         values: list[list[int]] = []
         if kind == WRITE:
             values = [[] for _ in range(1 if block else lanes.elements)]
