@@ -1,7 +1,5 @@
 """Products of bytes in native code for several processors: `dpas` of integers, `dp4a`."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 from itertools import product

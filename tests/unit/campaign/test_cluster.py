@@ -1,7 +1,5 @@
 """A campaign on a Dask cluster of this machine: the same results, also when a worker is killed."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """Tables for usual needs: which cells they give, and what they say in the end."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 import shutil

@@ -1,7 +1,5 @@
 """The folder of results: what a killed writer leaves, and who may write."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 import json

@@ -54,6 +54,38 @@ def execute():
     return os.execv("/bin/true", ["true"])
 
 
+def change_mode():
+    Path(SECRET).chmod(0o777)
+    return "open to all"
+
+
+def change_time():
+    os.utime(SECRET, (1, 1))
+    return "old"
+
+
+def change_attribute():
+    os.setxattr(SECRET, "user.x", b"x")
+    return "marked"
+
+
+def slow_the_host():
+    os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
+    return "slow"
+
+
+def move_the_host():
+    os.sched_setaffinity(os.getppid(), os.sched_getaffinity(0))
+    return "moved"
+
+
+def leave_memory():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.shmget(0, 4096, 0o1600) < 0:
+        raise OSError(ctypes.get_errno(), "shmget")
+    return "left"
+
+
 def connect():
     with socket.socket() as made:
         return made.fileno()

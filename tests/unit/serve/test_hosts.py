@@ -1,7 +1,5 @@
 """What a process of a request cannot do; that it ends with its limits, its client, its host."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 import os
@@ -84,6 +82,12 @@ def host(tmp_path_factory):
         pytest.param("execute", marks=needs_seccomp),
         pytest.param("connect", marks=needs_seccomp),
         pytest.param("kill_the_host", marks=needs_seccomp),
+        pytest.param("change_mode", marks=needs_seccomp),
+        pytest.param("change_time", marks=needs_seccomp),
+        pytest.param("change_attribute", marks=needs_seccomp),
+        pytest.param("slow_the_host", marks=needs_seccomp),
+        pytest.param("move_the_host", marks=needs_seccomp),
+        pytest.param("leave_memory", marks=needs_seccomp),
     ],
 )
 def test_a_process_may_not(host, action):

@@ -1,7 +1,5 @@
 """The front over HTTP: who is admitted, what is refused and how, and that it goes on."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 import json

@@ -22,7 +22,14 @@ from visim.serve.hosts.confinement import Limits
 from visim.serve.hosts.forkserver import ForkServer, Reply, Work
 
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share", "/etc/ld.so.cache")
-_DEVICES = ("/dev/urandom", "/dev/zero", "/proc", "/sys/devices/system/cpu")
+_DEVICES = (
+    "/dev/urandom",
+    "/dev/zero",
+    "/proc/self",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/sys/devices/system/cpu",
+)
 _KEPT = 1 << 26
 """So many bytes of what was compiled are kept: run and sanitize of one program build it once."""
 

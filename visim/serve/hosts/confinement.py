@@ -198,6 +198,12 @@ class _Machine:
 # umount2 pivot_root chroot unshare setns bpf perf_event_open userfaultfd io_uring_setup keyctl
 # add_key request_key init_module finit_module kexec_load reboot swapon personality
 # open_by_handle_at acct quotactl settimeofday clock_settime
+# Landlock says nothing of what follows. Attributes of files (on aarch64 without those that it has
+# not): chmod fchmod chown fchown lchown fchownat fchmodat fchmodat2 utime utimes futimesat
+# utimensat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr
+# removexattrat. Other processes: rt_sigqueueinfo rt_tgsigqueueinfo setpriority sched_setparam
+# sched_setscheduler sched_setaffinity sched_setattr ioprio_set. What stays behind: shmget semget
+# msgget mq_open.
 # fmt: off
 _MACHINES = {
     "x86_64": _Machine(
@@ -206,6 +212,8 @@ _MACHINES = {
             57, 58, 59, 322, 62, 200, 101, 310, 311, 424, 438, 41, 42, 49, 50, 43, 288, 44,
             46, 165, 166, 155, 161, 272, 308, 321, 298, 323, 425, 250, 248, 249, 175, 313,
             246, 169, 167, 135, 304, 163, 179, 164, 227,
+            90, 91, 92, 93, 94, 260, 268, 452, 132, 235, 261, 280, 188, 189, 190, 463, 197, 198,
+            199, 466, 129, 297, 141, 142, 144, 203, 314, 251, 29, 64, 68, 240,
         ),
         clone=56,
         clone3=435,
@@ -218,6 +226,8 @@ _MACHINES = {
             221, 281, 129, 130, 117, 270, 271, 424, 438, 198, 203, 200, 201, 202, 242, 206,
             211, 40, 39, 41, 51, 97, 268, 280, 241, 282, 425, 219, 217, 218, 105, 273, 104,
             142, 224, 92, 265, 89, 60, 170, 112,
+            52, 55, 54, 53, 452, 88, 5, 6, 7, 463, 14, 15, 16, 466, 138, 240, 140, 118, 119, 122,
+            274, 30, 194, 190, 186, 180,
         ),
         clone=220,
         clone3=435,

@@ -1,7 +1,5 @@
 """Ranges of numbers against the numbers themselves, of all threads of all groups."""
 
-# pyright: basic
-
 from __future__ import annotations
 
 import random
