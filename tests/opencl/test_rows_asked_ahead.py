@@ -127,5 +127,5 @@ def test_rows_that_are_alone_in_their_arrays_are_left_to_processors_that_find_th
         expected = values[:ITEMS] + values[64 : ITEMS + 64] + values[128:]
     np.testing.assert_array_equal(found, expected)
     asked = _asked(texts[-1])
-    # Halves of a thread, which dg2 and tgllp have, ask for one line each.
-    assert sorted(asked) == sorted(rows * ([3072, 3072 + 64] if device == "pvc" else 2 * [3072]))
+    # Joined halves of a thread, which dg2 and tgllp have, ask for one line.
+    assert sorted(asked) == sorted(rows * ([3072, 3072 + 64] if device == "pvc" else [3072]))

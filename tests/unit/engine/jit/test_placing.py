@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 from collections.abc import Callable
 from threading import Barrier, get_native_id
 
@@ -13,8 +14,10 @@ from visim.engine.jit.common import placing
 from visim.engine.jit.common.entries import FUNCTION
 from visim.engine.jit.common.native import NativeCode, any_processor, object_code
 from visim.engine.jit.launch.crew import Crew
+from visim.engine.jit.targets import machine_named
 
 PATIENCE_S = 20
+HERE = machine_named(platform.machine())
 PROCESSORS = os.sched_getaffinity(0)
 several = pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor")
 
@@ -36,7 +39,7 @@ class Attributes(ctypes.Structure):
 
 def attributes() -> Attributes:
     """Return those of the thread that asks."""
-    number = int(placing.placing_numbers()["GET_ATTRIBUTES"])
+    number = int(placing.placing_numbers(HERE)["GET_ATTRIBUTES"])
     found = Attributes()
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     if syscall(number, 0, ctypes.byref(found), ctypes.sizeof(found), 0):
@@ -47,7 +50,7 @@ def attributes() -> Attributes:
 def leaving() -> str:
     """Return the module of a function that leaves the processor of its last argument."""
     text = placing.PLACING
-    for name, value in placing.placing_numbers().items():
+    for name, value in placing.placing_numbers(HERE).items():
         text = text.replace(f"${name}$", value)
     return f"""
 declare i64 @syscall(i64, ...)

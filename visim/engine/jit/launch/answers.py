@@ -242,7 +242,10 @@ class Answers:
         if effect is None or isinstance(effect, Message):
             if getattr(effect, "space", None) is SpaceKind.SCRATCH:
                 self._host.context.scratch = self._scratch(record)
-            self._host.run(site, control)
+            try:
+                self._host.run(site, control)
+            except MemoryViolation as violation:
+                return self._refuse(site.unit, site.pc, record, violation)
             return 0
         try:
             views = self._host.views(site)
@@ -271,11 +274,15 @@ class Answers:
             try:
                 self._move(site, part, mask, surface, thread)
             except MemoryViolation as violation:
-                unit, machine = self._kernel.units[site.unit], self._run.target.machine
-                refused = machine.attributed(self._kernel, unit, pc, violation)
-                self.refusal = memory_fault(unit.body[pc], thread.number, refused)
-                return 1
+                return self._refuse(site.unit, pc, thread, violation)
         return 0
+
+    def _refuse(self, unit: int, pc: int, thread: ThreadRecord, violation: MemoryViolation) -> int:
+        """Note the fault of a message of a unit; return 1."""
+        found, machine = self._kernel.units[unit], self._run.target.machine
+        refused = machine.attributed(self._kernel, found, pc, violation)
+        self.refusal = memory_fault(found.body[pc], thread.number, refused)
+        return 1
 
     def _move(
         self, site: SiteInfo, part: slice, mask: int, surface: int, thread: ThreadRecord
