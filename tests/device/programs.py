@@ -118,6 +118,16 @@ def mistakes() -> object:
     return len(cl.read(out, 4000))
 
 
+def including() -> object:
+    """A kernel that includes a file of the folder that the program runs in."""
+    cl = OpenCL()
+    source = '#include "included.h"\nkernel void put(global int *out) { *out = VALUE; }'
+    kernel, out = cl.kernel(cl.build(source), "put"), cl.buffer(4)
+    cl.set(kernel, out)
+    cl.run(kernel, 1)
+    return struct.unpack("<i", cl.read(out, 4))[0]
+
+
 SAXPY = """
 kernel void saxpy(float a, global const float *x, global float *y) {
     size_t i = get_global_id(0);

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.device.programs import MISTAKES
 from tests.shares import share
 from tests.toolchains import current_compiler, installed_driver
 from visim.device.driver import find_driver
@@ -184,6 +185,29 @@ def test_a_race_in_an_unmodified_program_is_found(tmp_path: Path) -> None:
     assert (over["kind"], over["count"], over["buffer"]) == ("oob-write", 4, "out")
     assert "writes out[1000] of 1000" in done.stderr
     assert done.stderr.count("error[race-local]") == 1
+    assert "writes shared[0] of 64" in done.stderr
+    source, texts = Path(race["locations"][0][0]), done.stderr.splitlines()
+    assert "   | shared[i] = i;" in texts
+    assert "   | out[get_global_id(0)] = shared[63 - i];" in texts
+    assert source.read_text() == MISTAKES
+
+
+def test_watched_programs_include_files_of_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "included.h").write_text("#define VALUE 7\n")
+    words = (sys.executable, "-m", "tests.device.programs", "including")
+    done = visim_exec(*words, options=("--sanitize", "all"), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
+
+
+def test_what_cannot_be_written_is_said_before_the_program_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for option in ("--report", "--record"):
+        done = visim_exec("echo", "ran", options=(option, str(tmp_path / "file" / "x")))
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert f"error: {option}: " in done.stderr
+    report = tmp_path / "report.json"
+    assert visim_exec("true", options=("--report", str(report))).returncode == 0
+    assert json.loads(report.read_text()) == {"vms": []}
 
 
 def test_what_sanitizers_find_nothing_in_ends_as_the_program_does() -> None:
@@ -193,7 +217,13 @@ def test_what_sanitizers_find_nothing_in_ends_as_the_program_does() -> None:
         *(sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"),
         options=("--sanitize", "all"),
     )
-    assert done.returncode == 128 + 15
+    assert (done.returncode, done.stderr) == (128 + 15, "")
+    done = visim_exec(
+        *(sys.executable, "-c", "import os; os.kill(os.getpid(), 11)"),
+        options=("--sanitize", "all"),
+    )
+    assert done.returncode == 128 + 11
+    assert done.stderr == "visim: the program was ended by SIGSEGV\n"
 
 
 def test_recorded_launches_run_again(tmp_path: Path) -> None:
@@ -252,4 +282,5 @@ def test_a_fault_loses_the_device_and_names_the_buffer_and_the_line(tmp_path: Pa
     assert json.loads(done.stdout) == "clEnqueueReadBuffer returned -5"
     assert "past the end of 'out'" in done.stderr
     assert "over:" in done.stderr
+    assert "help: visim exec --sanitize bounds" in done.stderr
     assert list(tmp_path.iterdir()) == [], "the compiler leaves nothing in the program's folder"

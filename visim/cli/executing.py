@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,9 +82,8 @@ def exec_program(
         return 0
     if not words:
         raise ArgumentError("PROGRAM: say which program to run, after --")
-    if report is not None:
-        Path(report).unlink(missing_ok=True)
     started = command(words, driver)
+    _make_outputs(report, record)
     environment = {**os.environ, **found, "VISIM_PROGRAM": program_of(started)}
     if debug is not None:
         from visim.cli.debugging_programs import debug_program
@@ -120,6 +120,31 @@ def _refuse_unknown(models: Sequence[Model], driver: Driver) -> None:
             f"{' and no '.join(unknown)}, only {', '.join(one.name for one in driver.known)}; "
             "visim toolchain install driver brings one that has all GPUs"
         )
+
+
+def _make_outputs(report: str | None, record: str | None) -> None:
+    """Make an empty report and the folder for launches; ArgumentError if that cannot be.
+
+    Otherwise users would learn of it when the program has run.
+    """
+    from visim.device.reports import add_to_file
+
+    try:
+        if report is not None:
+            Path(report).unlink(missing_ok=True)
+            add_to_file(Path(report), [])
+    except OSError as error:
+        raise ArgumentError(f"--report: {report} cannot be written: {error.strerror}") from error
+    if record is None:
+        return
+    try:
+        Path(record).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=record):
+            pass
+    except OSError as error:
+        raise ArgumentError(
+            f"--record: nothing can be written into {record}: {error.strerror}"
+        ) from error
 
 
 def _chosen(

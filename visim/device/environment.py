@@ -17,7 +17,14 @@ from pathlib import Path
 from visim.device.driver import I915, Driver
 from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import remove_damaged
-from visim.device.library import cache_folder, library, programs_folder, vendor_library
+from visim.device.library import (
+    SOURCES_VARIABLE,
+    cache_folder,
+    library,
+    programs_folder,
+    sources_folder,
+    vendor_library,
+)
 from visim.device.models import ADDRESS_BITS, Model
 
 _FIRST_MINOR = 128
@@ -31,6 +38,8 @@ _LEAVINGS = "IGC_DumpToCustomDir"
 """Where that compiler leaves files if it notes lines; without this, in the current folder."""
 _LEFT_S = 600.0
 """So old are files that nobody will come back to."""
+_SOURCES_LEFT_S = 30 * 86400.0
+"""So long users may look at the sources that findings name; a build makes them anew."""
 _WITH_TILES = {"pvc"}
 """GPUs whose tiles only Intel's own i915 tells. Old drivers crash where they make an object in the
 memory of a tile, and Debian's cannot ask that i915; so objects are in the host's memory."""
@@ -91,6 +100,7 @@ def variables(
     if is_watched:
         found |= dict.fromkeys(_ALONE, "0") | {"InjectApiBuildOptions": _LINES}
         found["VISIM_WATCHES"] = "1"
+        found[SOURCES_VARIABLE] = str(_without_old(sources_folder(), _SOURCES_LEFT_S))
         found["PYOPENCL_NO_CACHE"] = "1"  # What it has kept knows no lines.
     if has_vendor:
         found["VISIM_OPENCL"] = str(driver.opencl)
@@ -105,9 +115,14 @@ def _emptied_folder() -> Path:
     """Return the folder for what the compiler leaves, without what it left there long ago."""
     folder = cache_folder() / "leavings"
     folder.mkdir(parents=True, exist_ok=True)
+    return _without_old(folder, _LEFT_S)
+
+
+def _without_old(folder: Path, left_s: float) -> Path:
+    """Remove the files of a folder that are older than that; return the folder."""
     for path in folder.iterdir():
         with suppress(OSError):  # Another program removes it, too.
-            if time.time() - path.stat().st_mtime > _LEFT_S:
+            if time.time() - path.stat().st_mtime > left_s:
                 path.unlink()
     return folder
 

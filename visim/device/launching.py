@@ -48,6 +48,9 @@ from visim.target import Platform
 _COMMON_ALIGNMENT = 32
 """Local ids in a walker's data begin at a multiple of this many bytes, on all devices."""
 _IMPLICIT_BUFFER, _IMPLICIT_ALIGNMENT = "implicit_arg_buffer", 64
+_HOW_TO_GET_LINES = (
+    "\n   = help: visim exec --sanitize bounds compiles it with lines, so that its source is named"
+)
 NEVER_COMPILED = Weight(0, 0, 0)
 """The weight of a kernel that the JIT refuses: the interpreter is always as fast."""
 
@@ -92,6 +95,7 @@ class Kernels:
         sanitizers: the names of those that watch all kernels.
         findings: is told what they find.
         recorder: writes launches down, None if nobody wants it.
+        texts: has the sources of kernels, None for no source.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Kernels:
         sanitizers: tuple[str, ...],
         findings: Findings,
         recorder: Recorder | None = None,
+        texts: SourceTexts | None = None,
     ) -> None:
         self._space = space
         self._finder = finder
@@ -113,6 +118,7 @@ class Kernels:
         self._sanitizers = sanitizers
         self._findings = findings
         self._recorder = recorder
+        self._texts = texts or SourceTexts()
         self._prepared: dict[int, Prepared] = {}
         self._contents: dict[int, Contents] = {}
 
@@ -154,7 +160,7 @@ class Kernels:
         layout, watch = PayloadLayout(kernel.metadata, linked), None
         if self._sanitizers:
             watch = watch_kernel(
-                self._sanitizers, kernel.metadata, linked, layout, contents.raw, contents.texts
+                self._sanitizers, kernel.metadata, linked, layout, contents.raw, self._texts
             )
             layout = watch.layout
         made = Prepared(
@@ -339,8 +345,10 @@ class Kernels:
         if done.fault is not None:
             units = [one.unit for one in prepared.linked.units]
             given = pointers(self._space, prepared.metadata, around.payload)
-            placed = with_source_line(done.fault, units, SourceTexts())
+            placed = with_source_line(done.fault, units, self._texts)
             fault = named_fault(placed, given).render()
+            if placed.source_line is None and prepared.watch is None:
+                fault += _HOW_TO_GET_LINES
         name = prepared.metadata.name
         record = LaunchRecord(name, engine, done.groups, done.threads, *seconds, fault, findings)
         self._report.add(record)

@@ -23,11 +23,14 @@ SOURCES = (
     *("i915.c", "i915_binding.c", "i915_contexts.c", "i915_executing.c", "i915_queries.c"),
     *("usercopy.c", "vmprocess.c", "vms.c"),
 )
-_VENDOR_SOURCES = ("vendor.c", "vendor_arguments.c")
+_VENDOR_SOURCES = ("vendor.c", "vendor_arguments.c", "vendor_sources.c")
 _HEADERS = ("device.h", "i915.h", "i915_uapi.h", "objects.h", "vendor.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")
 PACKAGED = Path(__file__).with_name("built")
 """Where wheels for one machine have the libraries; other installations have no such folder."""
+
+SOURCES_VARIABLE = "VISIM_SOURCES"
+"""Names the folder for the sources of watched programs; the library writes them."""
 
 _OPTIONS = ("-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
 _NAME, _VENDOR_NAME = "libvisim_xe.so", "libvisim_opencl.so"
@@ -42,6 +45,13 @@ def cache_folder() -> Path:
 def programs_folder() -> Path:
     """Return the folder in which the driver keeps what it has compiled; it is made if need be."""
     folder = cache_folder() / "programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def sources_folder() -> Path:
+    """Return the folder for sources of watched programs; it is made if need be."""
+    folder = cache_folder() / "sources"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,13 +102,26 @@ class ProgramReport:
 def add_to_file(path: Path, reports: Iterable[dict[str, Any]]) -> None:
     """Add reports of VMs to a file, which is complete at any time."""
     lock = path.with_name(path.name + _LOCK_SUFFIX)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with _held(lock):
         before = read_file(path)
         room = path.with_name(path.name + ".new")
         room.write_text(json.dumps({"vms": [*before, *reports]}, indent=2) + "\n")
         room.replace(path)
         lock.unlink(missing_ok=True)
+
+
+@contextmanager
+def _held(lock: Path) -> Generator[None]:
+    """Hold a lock file, of which its last holder may just have removed the name."""
+    while True:
+        with lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            is_it = False
+            with suppress(FileNotFoundError):
+                is_it = os.path.samestat(lock.stat(), os.fstat(file.fileno()))
+            if is_it:
+                yield
+                return
 
 
 def read_file(path: Path) -> list[dict[str, Any]]:

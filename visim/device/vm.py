@@ -25,6 +25,7 @@ from visim.device.hostmemory import ProgramMemory, keep_layout
 from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import KeptPrograms
 from visim.device.launching import Kernels
+from visim.device.library import SOURCES_VARIABLE
 from visim.device.models import Model, model
 from visim.device.placing import start_elsewhere
 from visim.device.protocol import (
@@ -41,6 +42,7 @@ from visim.device.recording import Recorder
 from visim.device.reports import ProgramReport
 from visim.device.streamer import QueueError, Stopped, Streamer
 from visim.device.watching import FOUND_VARIABLE, VARIABLE, Findings
+from visim.runtime.sourcetexts import SourceTexts
 from visim.sanitize.kinds import read_sanitize
 
 _SOCKET, _FILE = 3, 4
@@ -80,6 +82,7 @@ class VirtualMachine:
         )
         found = os.environ.get(FOUND_VARIABLE)
         folder = os.environ.get(recording.VARIABLE)
+        sources = os.environ.get(SOURCES_VARIABLE)
         self._kernels = Kernels(
             self._space,
             finder,
@@ -89,6 +92,7 @@ class VirtualMachine:
             read_sanitize(os.environ.get(VARIABLE) or None),
             Findings(_say, Path(found) if found else None),
             None if folder is None else Recorder(Path(folder), self._space, _say),
+            SourceTexts(kept=Path(sources) if sources else None),
         )
         self._status = _status_words(file)
         self._queues: list[Queue] = []

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
 from visim.device.watching import FOUND_VARIABLE, counted
+from visim.exits import signal_name
 
 _FOUND = 1
 _SIGNALLED = 128
 _HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_WANTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+"""Shells tell of a program that another signal ended, but here it is not theirs."""
 
 
 def run_watched(words: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -42,4 +46,6 @@ def _run(words: Sequence[str], environment: Mapping[str, str]) -> int:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+    if code < 0 and -code not in _WANTED:
+        sys.stderr.write(f"visim: the program was ended by {signal_name(-code)}\n")
     return _SIGNALLED - code if code < 0 else code

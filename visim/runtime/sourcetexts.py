@@ -23,11 +23,13 @@ class SourceTexts:
     """The sources of one program.
 
     `given` are texts by the names that FILE has, `program` is the file that the program was read
-    from, if it was: a source that is newer is another than it was compiled from.
+    from, if it was: a source that is newer is another than it was compiled from. The files in the
+    folder `kept` are as the compiler got them.
     """
 
     given: Mapping[str, Source] = field(default_factory=dict[str, Source], repr=False)
     program: Path | None = None
+    kept: Path | None = None
 
     def text(self, place: SourceLine) -> str | None:
         """Return the text of a line without blanks around it, None where it is not known."""
@@ -44,11 +46,16 @@ class SourceTexts:
         return None if source is None else source.text
 
     def _read(self, file: Path) -> Source | None:
-        if self.program is None or not file.is_absolute():
+        if not file.is_absolute():
             return None
+        is_kept = self.kept is not None and file.parent == self.kept
         try:
             about = file.stat()
-            is_it = about.st_mtime <= self.program.stat().st_mtime and about.st_size <= _MOST_BYTES
-            return Source(str(file), file.read_text("utf-8", "replace")) if is_it else None
+            if about.st_size > _MOST_BYTES or not (is_kept or self._is_older(about.st_mtime)):
+                return None
+            return Source(str(file), file.read_text("utf-8", "replace"))
         except (OSError, ValueError):
             return None
+
+    def _is_older(self, changed: float) -> bool:
+        return self.program is not None and changed <= self.program.stat().st_mtime

@@ -110,6 +110,14 @@ class Surroundings:
                 return area
         return None
 
+    def asked(self, area: Area) -> int:
+        """Return how many bytes of an area its caller asked for; drivers give it whole pages."""
+        for extent in self.extents:
+            start, size = extent.whole or (extent.start, extent.size)
+            if not extent.is_local and start == area.start:
+                return size
+        return area.size
+
     def picture(self, address: int) -> Picture | None:
         """Return the image that a byte is of."""
         return next((one for one in self.pictures.values() if one.has(address)), None)

@@ -53,18 +53,17 @@ static void *driver_function(const char *name) {
     return driver ? dlsym(driver, name) : NULL;
 }
 
-/* Options behind one more; NULL if there is no memory. */
-static char *with_lines(const char *options) {
-    static const char more[] = "-g ";
-    if (!options) options = "";
-    char *made = malloc(sizeof more + strlen(options));
-    if (made) strcat(strcpy(made, more), options);
+/* A program's options behind those that keep lines; NULL if there is no memory. */
+static char *with_lines(handle program, const char *options) {
+    char *source = named_source(program), *made = NULL;
+    if (asprintf(&made, "-g %s%s", source ? source : "", options ? options : "") < 0) made = NULL;
+    free(source);
     return made;
 }
 
 static int32_t build(handle program, uint32_t count, const handle *devices, const char *options,
                      notify_type notify, void *data) {
-    char *more = with_lines(options);
+    char *more = with_lines(program, options);
     const int32_t result = ((build_type)real.build)(program, count, devices, more ? more : options,
                                                     notify, data);
     free(more);
@@ -74,7 +73,7 @@ static int32_t build(handle program, uint32_t count, const handle *devices, cons
 static int32_t compile(handle program, uint32_t count, const handle *devices, const char *options,
                        uint32_t header_count, const handle *headers, const char **names,
                        notify_type notify, void *data) {
-    char *more = with_lines(options);
+    char *more = with_lines(program, options);
     const int32_t result =
         ((compile_type)real.compile)(program, count, devices, more ? more : options, header_count,
                                      headers, names, notify, data);

@@ -26,6 +26,10 @@ typedef void *handle;
 /* vendor_arguments.c: clGetKernelArgInfo, from what a program's binary says. */
 void answer_for_arguments(function *table);
 
+/* vendor_sources.c: options by which a program is compiled as a file, which is made; NULL if it
+ * has no source. A file includes others from its folder; "-I ." keeps those of the current one. */
+char *named_source(handle program);
+
 #pragma GCC visibility pop
 
 #endif

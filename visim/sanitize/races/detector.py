@@ -245,7 +245,8 @@ class RaceDetector:
             return f"the bytes at 0x{race.address:x}"
         place, rest = divmod(race.address - area.start, size)
         inside = f", byte {rest} of it" if rest else ""
-        return f"{area.name}[{place}] of {area.size // size}{inside}"
+        count = self._surroundings.asked(area) // size
+        return f"{area.name}[{place}] of {count}{inside}"
 
     def _element(self, access: Access) -> int:
         site = self._recorder.sites[access.site]

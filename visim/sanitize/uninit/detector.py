@@ -187,7 +187,8 @@ class UninitDetector:
         if area is None:
             return f"the bytes at 0x{address:x}"
         _, size = self._memory(site)
-        return f"{area.name}[{(address - area.start) // size}] of {area.size // size}"
+        count = self._surroundings.asked(area) // size
+        return f"{area.name}[{(address - area.start) // size}] of {count}"
 
     def _target(self, address: int) -> str:
         area = self._surroundings.area(address)
