@@ -48,6 +48,7 @@ from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
 from visim.sanitize.bounds.instrument import Reach
+from visim.sanitize.images.texels import is_painted
 from visim.sanitize.races.needless import written_memory
 from visim.sanitize.races.suspicions import can_suspect
 from visim.sanitize.watching import Wanted, needs_groups, watched_kernel
@@ -320,7 +321,8 @@ class Kernel:
         looks = dataclasses.replace(sanitizing, watched=watched, wanted=wanted)
         looks.prepare(plan)
         written = written_memory(self._linked, self._reach) if apart else None
-        return QuickLook(self._pool(form.engine or make_engine(engine), wanted), looks, written)
+        pool = self._pool(form.engine or make_engine(engine), wanted)
+        return QuickLook(pool, looks, written, is_painted(self._linked))
 
     def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:
         """Return which sanitizers are to watch a launch, and what they have to look at."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visim.engine.base import RunOptions
 from visim.engine.claims import MOST_GROUPS
@@ -28,11 +29,15 @@ Receiver = Callable[[str], object]
 
 @dataclass(eq=False)
 class QuickLook:
-    """The kernel as it looks for suspicions, and what watches it; `written` as `_Before` has it."""
+    """The kernel as it looks for suspicions, and what watches it.
+
+    `written` and `paints` are as `_Before` has them.
+    """
 
     executables: ExecutablePool
     sanitizing: Sanitizing
     written: frozenset[str] | None
+    paints: bool
     _before: _Before | None = field(default=None, init=False)
 
     def run(
@@ -76,7 +81,9 @@ class QuickLook:
         """Return what memory is now; launches of one plan keep it in the same place."""
         before, around = self._before, self.sanitizing.around(plan)
         if before is None or before.around is not around:
-            before = self._before = _Before(plan, around, self.sanitizing, self.written)
+            before = self._before = _Before(
+                plan, around, self.sanitizing, self.written, paints=self.paints
+            )
         before.keep()
         return before
 
@@ -89,6 +96,7 @@ class _Before:
         around: what detectors know of it; another one means that memory is elsewhere.
         sanitizing: what watches it.
         written: the names of the memory that the kernel may write; None: any.
+        paints: whether it writes images, which memory that has addresses does not hold.
     """
 
     def __init__(
@@ -97,6 +105,8 @@ class _Before:
         around: Surroundings,
         sanitizing: Sanitizing,
         written: frozenset[str] | None,
+        *,
+        paints: bool,
     ) -> None:
         self.around = around
         arrays = [
@@ -105,6 +115,7 @@ class _Before:
             if one.name not in OWN_MEMORY and one.host.flags.writeable
             if written is None or one.name in written
         ]
+        arrays += _texels(plan, arrays) if paints else []
         arrays += [one.bits for one in sanitizing.uninitialised]
         self._kept = [(one, np.empty_like(one)) for one in arrays]
 
@@ -117,6 +128,18 @@ class _Before:
         """Let memory be that again."""
         for now, kept in self._kept:
             now[:] = kept
+
+
+def _texels(plan: LaunchPlan, known: list[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+    """Return the bytes of surfaces with texels, each once, without those that are `known`."""
+    seen = {id(one) for one in known}
+    found = dict[int, NDArray[np.uint8]]()
+    for index in plan.surfaces.bound:
+        if index in plan.surfaces:
+            host = plan.surfaces[index].allocation.host
+            if host.flags.writeable and id(host) not in seen:
+                found[id(host)] = host
+    return [*found.values()]
 
 
 __all__ = ["QuickLook"]

@@ -54,7 +54,7 @@ from visim.sem.expr import (
     select,
     take,
 )
-from visim.sem.requests import BlockStore, TexelAtomic, TexelStore
+from visim.sem.requests import TexelAtomic
 from visim.types import BOOL, UQ
 
 _MEMORY = {Space.SLM: LOCAL, Space.FLAT: GLOBAL, Space.SURFACE: GLOBAL}
@@ -62,18 +62,15 @@ _FENCED = {Space.SLM: (LOCAL,), Space.FLAT: (GLOBAL,), None: (LOCAL, GLOBAL)}
 _PHASE = 1 << PHASE_SHIFT
 _MOST_LANES = 64
 """Claims have masks of 64 bits; the 2D blocks that a thread moves as a whole have more lanes."""
-_PAINTS = {TexelStore, BlockStore}
-"""What writes pictures and reads nothing of them."""
 
 
 def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
     """Whether all that orders the threads of a kernel are plain barriers, and it has groups.
 
-    It must not read pictures that it writes: these do not become again what they were before.
+    Texels that are changed in place by atomics are looked at by nobody else.
     """
     if not reach.has_groups:
         return False
-    asked = set[type]()
     for unit in kernel.units:
         for pc in range(len(unit.body)):
             for effect in kernel.known_effects(unit, pc):
@@ -81,9 +78,9 @@ def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
                     return False
                 if isinstance(effect, Load | Store) and effect.shape is not None:
                     return False
-                if isinstance(effect, Request):
-                    asked.add(type(effect.operation))
-    return TexelAtomic not in asked and not (asked & _PAINTS and asked - _PAINTS)
+                if isinstance(effect, Request) and isinstance(effect.operation, TexelAtomic):
+                    return False
+    return True
 
 
 class SuspicionInstrument:
