@@ -74,4 +74,18 @@ BLIND_PAIRS = (
 """,
         options="-cl-std=CL3.0",
     ),
+    Pair(
+        "last group sums what no fence orders before its count",
+        "race-global",
+        ITEM
+        + """\
+  y[g] = x[g]; /*1*/
+  barrier(CLK_LOCAL_MEM_FENCE); //-
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); //+
+  if (l == 0) t[0] = atomic_inc(y + 512);
+  barrier(CLK_LOCAL_MEM_FENCE); //-
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); //+
+  if (t[0] == 3) x[600 + l] = y[l] + y[l + 64] + y[l + 128]; /*2*/
+""",
+    ),
 )
