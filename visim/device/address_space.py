@@ -8,7 +8,7 @@ reaches it in place.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class AddressSpace:
     def __init__(self, file: int, program: ProgramMemory) -> None:
         self._file = file
         self._program = program
-        self._starts: list[int] = []
+        self._starts: list[int] = []  # Never changed but replaced: queues read it without the lock.
         self._mappings: dict[int, Mapping] = {}
         self._memory: Memory | None = None
         self._lock = RLock()
@@ -122,17 +122,17 @@ class AddressSpace:
             host = bytes_at(address, size)
             words = host.data.cast("I")
             found = Mapping(address, address + size, host, words, program, is_writable, asked)
-            insort(self._starts, address)
             self._mappings[address] = found
+            self._starts = sorted([*self._starts, address])
             self._memory = None
 
     def unmap(self, address: int, size: int) -> None:
         """Take away all mappings that overlap a range."""
         with self._lock:
-            for start in [s for s in self._starts if s < address + size]:
+            for start in self._starts[: bisect_left(self._starts, address + size)]:
                 found = self._mappings[start]
                 if found.end > address:
-                    self._starts.remove(start)
+                    self._starts = [one for one in self._starts if one != start]
                     del self._mappings[start]
                     self._memory = None
                     if found.loan is not None:
@@ -151,9 +151,10 @@ class AddressSpace:
         Raises:
             PageFault: none does.
         """
-        place = bisect_right(self._starts, address) - 1
+        starts = self._starts
+        place = bisect_right(starts, address) - 1
         if place >= 0:
-            found = self._mappings.get(self._starts[place])
+            found = self._mappings.get(starts[place])
             if found is not None and address + size <= found.end:
                 return found
         raise PageFault(address, size, self._nearest(address))

@@ -146,6 +146,13 @@ class ProgramMemory:
             done += moved
 
 
+def tells_of_an_end(error: BaseException | None) -> bool:
+    """Return whether an error, or what it came of, is that the process of memory has ended."""
+    while error is not None and not isinstance(error, ProcessLookupError):
+        error = error.__cause__
+    return error is not None
+
+
 def keep_layout() -> None:
     """Limit the stack again, which was unlimited when this process was laid out."""
     import resource

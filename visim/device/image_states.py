@@ -11,7 +11,7 @@ memory so, and only kernels see inside them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -39,6 +39,10 @@ _KINDS = {
     (1, 1): ImageKind.ARRAY_2D,
     (2, 0): ImageKind.IMAGE_3D,
 }
+_SELECTED: Mapping[int, int | str] = MappingProxyType(
+    {0: "0", 1: "1", 4: 0, 5: 1, 6: 2, 7: 3},
+)
+"""What a selected number stands for: a constant, or a component of the format."""
 _ADDRESS_BITS = (1 << 48) - 1
 _QPITCH_UNIT, _ONE_DIMENSION = 4, 0
 """Slices are so many rows times QPitch apart, those of one dimension so many texels."""
@@ -164,6 +168,7 @@ def read_image(words: Sequence[int], name: str) -> ImageState:
     if kind is None:
         raise UnsupportedError(f"{name}: surfaces of type {TYPE.of(words)} are not known")
     _refuse_rest(words, name)
+    found = _as_selected(found, words, name)
     extents = _WIDTH.of(words) + 1, _HEIGHT.of(words) + 1, _DEPTH.of(words) + 1
     size = (extents[0], extents[2]) if kind is ImageKind.ARRAY_1D else extents[: kind.axes]
     row_bytes, is_flat = _PITCH.of(words) + 1, TYPE.of(words) == _ONE_DIMENSION
@@ -188,9 +193,19 @@ def _refuse_rest(words: Sequence[int], name: str) -> None:
     for what, is_there in unknown.items():
         if is_there:
             raise UnsupportedError(f"{name}: images with {what} are not supported")
+
+
+def _as_selected(found: TexelFormat, words: Sequence[int], name: str) -> TexelFormat:
+    """Return a format whose components are read from the channels that a state selects."""
+    read: list[int | str] = []
     for channel, select in zip("RGBA", (field.of(words) for field in _SELECTS), strict=True):
-        if select not in {0, 1, 4 + "RGBA".index(channel)}:
+        if select not in _SELECTED:
             raise UnsupportedError(f"{name}: {channel} is read from channel {select}")
+        source = _SELECTED[select]
+        read.append(found.order.read[source] if isinstance(source, int) else source)
+    if tuple(read) == found.order.read:
+        return found
+    return replace(found, order=replace(found.order, read=tuple(read)))
 
 
 def read_sampler(words: Sequence[int], name: str) -> tuple[SamplerState, int]:

@@ -21,7 +21,7 @@ from visim.device.address_space import AddressSpace
 from visim.device.commands import GENERATIONS
 from visim.device.driver import I915
 from visim.device.finding import KernelFinder
-from visim.device.hostmemory import ProgramMemory, keep_layout
+from visim.device.hostmemory import ProgramMemory, keep_layout, tells_of_an_end
 from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import KeptPrograms
 from visim.device.launching import Kernels
@@ -192,6 +192,8 @@ class VirtualMachine:
             except Stopped:
                 return
             except Exception as error:
+                if tells_of_an_end(error):  # Nobody is left who would miss anything.
+                    return
                 self._lose(error)
 
     def _run_batch(self, streamer: Streamer, message: Message) -> None:

@@ -1,12 +1,16 @@
 """Memory of VMs: objects, memory of the program, and what is not there."""
 
 import ctypes
+import subprocess
+from bisect import bisect_right
 
 import numpy as np
 import pytest
 
+import visim.device.address_space as address_space_module
 from tests.unit.device.space import BASE, PAGE, address_space
 from visim.device.address_space import PageFault
+from visim.device.hostmemory import ProgramMemory, tells_of_an_end
 
 
 def test_objects_are_pages_of_the_file_at_the_gpus_address() -> None:
@@ -68,3 +72,28 @@ def test_copies_reach_the_programs_memory_in_place() -> None:
         assert ctypes.string_at(place + 3, 14) == b"to the program"
         space.copy(BASE + 100, BASE + PAGE + 3, 14)
         assert space.read(BASE + 100, 14) == b"to the program"
+
+
+def test_objects_may_go_while_a_queue_looks_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    with address_space() as (space, _):
+        for place in (0, 2, 4):
+            space.map_object(BASE + place * PAGE, PAGE, 0)
+
+        def interrupted(starts: list[int], address: int) -> int:
+            found = bisect_right(starts, address)
+            space.unmap(BASE, PAGE)
+            return found
+
+        monkeypatch.setattr(address_space_module, "bisect_right", interrupted)
+        assert space.find(BASE + 2 * PAGE).start == BASE + 2 * PAGE
+
+
+def test_the_end_of_the_program_is_told_from_other_errors() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with pytest.raises(ProcessLookupError) as caught:
+        ProgramMemory(ended.pid).read(BASE, np.zeros(8, np.uint8))
+    outer = ValueError("a command failed")
+    outer.__cause__ = caught.value
+    assert tells_of_an_end(outer)
+    assert not tells_of_an_end(ValueError("another"))

@@ -66,12 +66,20 @@ def test_slices_are_texels_apart_in_one_dimension_and_rows_in_two(
         (state(number=0x1F0), "texels of format 0x1f0 are not known"),
         (state(levels=2), "smaller levels"),
         (state(kind=3), "surfaces of type 3"),
-        (state(selects=5 << 9), "R is read from channel 5"),
+        (state(selects=2 << 9), "R is read from channel 2"),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(words: list[int], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         read_image(words, "argument 0")
+
+
+def test_components_are_read_from_the_channels_that_are_selected() -> None:
+    luminance = read_image(state(selects=4 << 9 | 4 << 6 | 4 << 3 | 1), "argument 0")
+    assert luminance.format.order.read == (0, 0, 0, "1")
+    swapped = read_image(state(number=RGBA_FLOAT, selects=6 << 9 | 5 << 6 | 4 << 3 | 0), "image")
+    assert swapped.format.order.read == (2, 1, 0, "0")
+    assert read_image(state(), "argument 0").format is read_image(state(), "again").format
 
 
 def test_rows_with_gaps_are_lent_as_a_copy_and_written_back() -> None:
