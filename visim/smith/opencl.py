@@ -152,7 +152,7 @@ _UINT = (
     ),
     *("as_uint(sub_sat(as_int({a}), as_int({b})))", "as_uint(hadd(as_int({a}), as_int({b})))"),
     *(
-        "abs(as_int({a}))",
+        "abs(as_int({a} | 1u))",  # that of the least number is one, PoCL 3.1 takes it for undefined
         "as_int({a}) < as_int({b}) ? {a} : {c}",
         "as_uint((int)as_short((ushort){a}))",
     ),
