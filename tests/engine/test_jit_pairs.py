@@ -182,8 +182,14 @@ class Programs:
         found += self._computed(wild=wild)
         if wild and rng.random() < 0.5:
             found += self.pair() if rng.random() < 0.5 else [self.whole()]
+        if rng.random() < 0.4:
+            found += self._compared()
+        if rng.random() < 0.15 and not self._plain:
+            found.append(f"({rng.choice(['', '!'])}P2) goto (M1, 32) DONE")
         to, nm = rng.choice(VARIABLES), rng.choice(["", "", "", "_NM"]) if wild else ""
-        for half in rng.choice([(0, 1), (0, 1), (1, 0)]):
+        for number, half in enumerate(rng.choice([(0, 1), (0, 1), (1, 0)])):
+            if number and rng.random() < 0.4:
+                found += self.pair() if rng.random() < 0.5 else [self.whole()]
             found += [
                 f"mov (M{4 * part + 1}{nm}, 16) V{to}({2 * part},{half})<2> "
                 f"V58({2 * half + part},0)<1;1,0>"
@@ -192,6 +198,20 @@ class Programs:
         if rng.random() < 0.5:
             found.append(f"add (M1, 32) V{rng.choice(VARIABLES)}(0,0)<1> V58{HIGH} V58{LOW}")
         return found
+
+    def _compared(self) -> list[str]:
+        """Return what compares a number with another one, or a constant, by their dwords."""
+        rng = self._rng
+        relation, both = rng.choice([("eq", "and"), ("ne", "or"), ("eq", "or"), ("lt", "and")])
+        one, others = rng.choice([(56, 57), (58, 57), (58, None)]), rng.choice([0, 1, 0x12345])
+        bits, found = rng.sample(["P1", "P2"], 2), list[str]()
+        for name, half in zip(bits, rng.choice([(LOW, HIGH), (HIGH, LOW)]), strict=True):
+            other = f"V{one[1]}{half}" if one[1] else f"{others if half == LOW else 0:#x}:d"
+            mask = rng.choice(["(M1, 32)", "(M1, 32)", "(M1, 32)", "(M1_NM, 32)"])
+            found.append(f"cmp.{relation} {mask} {name} V{one[0]}{half} {other}")
+        if rng.random() < 0.2:
+            found += self.pair()
+        return [*found, f"{both} (M1, 32) {rng.choice(bits)} {bits[0]} {bits[1]}"]
 
     def _computed(self, *, wild: bool) -> list[str]:
         """Return what computes V58 of V56 and V57."""
@@ -492,6 +512,52 @@ def test_numbers_are_computed_at_once(word: str, computed: str, *, wrong: bool) 
     assert f"{word} <32 x i64>" in written or wrong
     kernel = harness.assemble(text, "pvc")
     assert agree(kernel, [Pairs(kernel, f"{word} {one}", faults=False) for one in range(2)])
+
+
+BOTH = f"""    cmp.{{relation}} (M1, 32) P1 V58{LOW} 0x5:d
+    cmp.{{relation}} (M1, 32) P2 V58{HIGH} 0x0:d
+    {{both}} (M1, 32) P2 P2 P1
+"""
+LEAVE = "    (P2) goto (M1, 32) DONE\nSTAY:\n"
+
+
+@pytest.mark.parametrize(
+    ("relation", "both", "found"), [("eq", "and", True), ("ne", "or", True), ("eq", "or", False)]
+)
+def test_numbers_are_compared_at_once(relation: str, both: str, *, found: bool) -> None:
+    """Two numbers are the same if both dwords are; else others are looked at."""
+    compared = BOTH.format(relation=relation, both=both)
+    text = kernel_of(_apart("V56", 50) + _apart("V57", 51) + XOR + compared + LEAVE + _together(52))
+    written = module_text(text)
+    assert (f"icmp {relation} <32 x i64>" in written) == found
+    assert "xor <32 x i64>" in written
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{both} {one}", faults=False) for one in range(4)])
+
+
+@pytest.mark.parametrize("entered", [False, True])
+def test_numbers_go_on_in_a_block_that_only_one_enters(*, entered: bool) -> None:
+    """Where control comes from elsewhere, their dwords may be others."""
+    again = "    (P2) goto (M1, 32) STAY\n" if entered else ""
+    count = f"    add (M1_NM, 1) V46(0,0)<1> V46{ONE} 0x1:w\n" + (
+        f"    cmp.lt (M1_NM, 32) P2 V46{ONE} 0x3:w\n"
+    )
+    body = _apart("V56", 50) + _apart("V57", 51) + XOR + LEAVE
+    text = kernel_of(body + _together(52) + count + XOR.replace("V56", "V57") + again)
+    assert ("xor <32 x i64>" in module_text(text)) != entered
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{entered} {one}", faults=False) for one in range(4)])
+
+
+@pytest.mark.parametrize(("between", "found"), [("V63", True), ("V62", False)])
+def test_dwords_may_be_written_one_long_after_the_other(between: str, *, found: bool) -> None:
+    """If nobody looks at what is written first before the other one is, both are at once."""
+    low, high = (_together(52).splitlines(keepends=True)[2 * n : 2 * n + 2] for n in (0, 1))
+    add = f"    add (M1, 32) V65(0,0)<1> {between}{ALL} V65{ALL}\n"
+    text = kernel_of(_apart("V56", 50) + _apart("V57", 51) + XOR + "".join([*low, add, *high]))
+    assert ("xor <32 x i64>" in module_text(text)) == found
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{between} {one}", faults=False) for one in range(2)])
 
 
 @pytest.mark.parametrize("changed", [50, 51, 55])

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.faults import runs_off
-from visim.engine.jit.analysis.dwords import with_numbers_whole
+from visim.engine.jit.analysis.dwordfacts import DwordFacts
+from visim.engine.jit.analysis.dwords import Dwords
 from visim.engine.jit.analysis.halves import with_halves_joined
 from visim.engine.jit.analysis.pairs import Pairs, has_halves
 from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
@@ -21,6 +23,9 @@ from visim.engine.jit.passes import Off, Pass
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable
+from visim.isa.flow import SwitchJump
+from visim.isa.forms import Branch, LabelMark, SubroutineMark
+from visim.isa.registry import Instruction
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import General
 from visim.sem.effects import (
@@ -28,6 +33,7 @@ from visim.sem.effects import (
     Effect,
     FusedExchange,
     Goto,
+    Jump,
     Load,
     LoadBlock,
     Place,
@@ -134,6 +140,7 @@ class UnitCode:
     pairs: bool = True
     messages: bool = True
     off: Off = ()
+    _dwords: dict[int, Dwords] = field(default_factory=dict[int, Dwords], init=False)
 
     def block(self, start: int) -> StaticBlock:
         """Return the block that starts at `start`."""
@@ -151,7 +158,9 @@ class UnitCode:
             instruction = body[pc]
             starts_block = isinstance(instruction, BLOCK_STARTS) or reads_clock(instruction)
             if starts_block and pc > start:
-                return StaticBlock(start, pc, self._joined(steps), None, False, tuple(forms))
+                joined = self._joined(start, steps)
+                self._goes_on(start, pc)
+                return StaticBlock(start, pc, joined, None, False, tuple(forms))
             if isinstance(instruction, MARKS):
                 pc += 1
                 continue
@@ -167,26 +176,56 @@ class UnitCode:
             pc += 1
             changes = any(writes_cr0(effect) for effect in step.effects)
             if transfer is not None or changes:
-                joined = self._joined(steps)
+                joined = self._joined(start, steps)
+                if isinstance(transfer, Goto | Jump):
+                    self._goes_on(start, pc)
                 return StaticBlock(start, pc, joined, transfer, changes, tuple(forms))
         if start == pc:
             reason = runs_off(self.unit.unit, self.kernel.simd_size)
             steps.append(Step(pc, (), Refusal(pc, reason, undefined=True)))
-        return StaticBlock(start, pc, self._joined(steps), None, False, tuple(forms))
+        return StaticBlock(start, pc, self._joined(start, steps), None, False, tuple(forms))
 
-    def _joined(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """Return instructions with those that compilers have split into halves as one."""
+    def _joined(self, start: int, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """Return a block's instructions with those that compilers have split into halves as one.
+
+        Those of a block stay as they are where one of them reaches a variable through another one.
+        """
         grf, found = self.kernel.platform.grf_bytes, list(steps)
+        if not self._is_apart(found):
+            return tuple(found)
         if Pass.HALVES.runs(self.off):
             found = self._halves_joined(found, grf)
         if Pass.WIDE.runs(self.off):
+            dwords = self._dwords.pop(start, None) or Dwords(DwordFacts(grf, self.products))
             effects = [one.effects for one in found]
-            whole = with_numbers_whole(effects, grf, products=self.products)
+            whole = dwords.with_numbers_whole(effects)
             found = [
                 one if effects is one.effects else replace(one, effects=effects)
                 for one, effects in zip(found, whole, strict=True)
             ]
+            self._dwords[start] = dwords
         return tuple(found)
+
+    def _goes_on(self, start: int, after: int) -> None:
+        """Let a block that only the one in front of it enters know what that one has computed."""
+        dwords = self._dwords.pop(start, None)
+        marks = takewhile(lambda one: isinstance(one, MARKS), self.unit.body[after:])
+        if dwords is not None and not any(self._is_entered(one) for one in marks):
+            self._dwords[after] = dwords
+
+    def _is_entered(self, mark: Instruction) -> bool:
+        """Whether control comes to a place from elsewhere than from the instruction before it."""
+        named = isinstance(mark, LabelMark) and mark.name in self._labels
+        return named or isinstance(mark, SubroutineMark)
+
+    @cached_property
+    def _labels(self) -> frozenset[str]:
+        """The labels to which the unit's instructions transfer control."""
+        found = {one.label for one in self.unit.body if isinstance(one, Branch)}
+        for one in self.unit.body:
+            if isinstance(one, SwitchJump):
+                found.update(one.table.labels)
+        return frozenset(found)
 
     def _halves_joined(self, steps: Sequence[Step], grf: int) -> list[Step]:
         """Return instructions with halves as one, which say what messages are parts of theirs."""

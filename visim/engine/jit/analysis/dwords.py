@@ -4,7 +4,8 @@ Intel's compiler writes bitwise operations, selections and products of 64 bits f
 the high dword apart, between moves that take a number to pieces and put one together. Where two
 dwords are put together of which one is the low and the other the high half of what can be computed
 of 64-bit elements, and these still have what the dwords are made of, that is computed at once. LLVM
-drops the dwords if nobody else reads them.
+drops the dwords if nobody else reads them. Comparisons of both dwords become one of the number.
+What is known of a block holds in the next one, too, if control comes there from nowhere else.
 """
 
 from __future__ import annotations
@@ -12,107 +13,99 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within, row_of
-from visim.engine.jit.analysis.terms import Symbol, Symbols
-from visim.engine.jit.ir.places import fits_variable, is_repeated, layout, place_span
-from visim.operands import FIRST_DECLARED_GENERAL, General
-from visim.sem.effects import (
-    Effect,
-    Place,
-    WriteIndirect,
-    WritePredicate,
-    WriteRegister,
-    expressions,
-)
-from visim.sem.expr import Expr, bits_constant, known_integer, node, select
-from visim.sem.uops import UOPS
-from visim.types import UD, UQ, D, DataType, Q
-
-_DWORD = 4
-_WORD_BITS = 32
-
-_MOST_OPERATIONS = 24
-"""How many operations a number may be made of: some of them may be computed a second time."""
-
-_BITWISE = {"and", "or", "xor"}
-
-Effects = tuple[Effect, ...]
-"""What an instruction does."""
+from visim.engine.jit.analysis.dwordfacts import DWORD, DwordFacts, Effects, Elements
+from visim.engine.jit.analysis.lanes import channel_of, channel_within, row_of
+from visim.engine.jit.analysis.terms import Symbol
+from visim.engine.jit.ir.places import layout, place_span
+from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister, expressions
+from visim.sem.expr import Expr, node
+from visim.types import BOOL, UD, UQ, D
 
 
-def with_numbers_whole(
-    instructions: Sequence[Effects], grf: int, *, products: bool
-) -> list[Effects]:
-    """Return what the instructions of a block do, where the first of two dwords writes both.
+class _Whole(NamedTuple):
+    """What writes 64-bit elements, and their dwords."""
 
-    Args:
-        instructions: what each of them does.
-        grf: the size of a register of the device, in bytes.
-        products: whether products of 64 bits are computed at once, too.
-    """
-    found, dwords = list(instructions), _Dwords(grf, products)
-    if not any(_is_dword_of_many(effect) for effects in found for effect in effects):
-        return found
-    for number in range(len(found)):
-        effects = found[number] = dwords.of_wholes(found[number])
-        if len(effects) == 1 and _is_dword_of_many(effects[0]):
-            second = next((at for at in range(number + 1, len(found)) if found[at]), None)
-            if second is not None and len(found[second]) == 1:
-                whole = dwords.whole(effects[0], found[second][0])
-                if whole is not None:
-                    found[number], found[second] = (whole,), ()
-        dwords.note(found[number])
-    return found
+    write: WriteRegister
+    low: Symbol
+    high: Symbol
 
 
-class _Elements(NamedTuple):
-    """Elements of 64 bits of a variable, 8 bytes apart, or one that is repeated (`step` 0)."""
+class _Pending(NamedTuple):
+    """What writes a dword of each element, until the other dwords are written, or this one read."""
 
-    variable: int
-    offset: int
-    step: int
-    lanes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What a row of dwords is; `channel` is that of lane 0, None where it is so for all lanes."""
-
+    number: int
+    effect: WriteRegister
     symbol: Symbol
     channel: int | None
 
 
-@dataclass
-class _Dwords:
-    """Follows what rows of dwords are made of, through a block.
+class _Compared(NamedTuple):
+    """Bits of a predicate that say of two dwords whether they are equal, or not (`ne`)."""
 
-    Symbols of dwords are the `low` and the `high` halves of 64-bit elements, a `row` of which no
-    more is known, numbers, and what is computed of these: the `sign` is what an arithmetic shift
-    leaves of a dword, `high product` the high dword of a product of two of them. Variables and
-    predicates have versions, which change whenever they are written.
+    name: str
+    dwords: tuple[Symbol, Symbol]
+    channel: int | None
+    version: int
+
+
+@dataclass
+class Dwords:
+    """Puts together what the instructions of blocks do to dwords.
+
+    `facts` says what dwords are made of, `_halves` which of them stand in elements that were
+    written as wholes, with the version of these, `_compared` which bits of predicates compare them.
     """
 
-    grf: int
-    products: bool
-    symbols: Symbols = field(default_factory=Symbols)
-    _known: dict[int, dict[Row, _Known]] = field(default_factory=dict[int, dict[Row, _Known]])
-    _versions: dict[int | str, int] = field(default_factory=dict[int | str, int])
-    _variables: dict[int, General] = field(default_factory=dict[int, General])
-    _conditions: dict[Symbol, Expr] = field(default_factory=dict[Symbol, Expr])
-    _stands: dict[tuple[Symbol, Symbol, int | None], tuple[_Elements, int]] = field(
-        default_factory=dict[tuple[Symbol, Symbol, "int | None"], tuple[_Elements, int]]
+    facts: DwordFacts
+    _halves: dict[tuple[Symbol, int | None], tuple[Elements, int]] = field(
+        default_factory=dict[tuple[Symbol, "int | None"], tuple[Elements, int]]
     )
-    _halves: dict[tuple[Symbol, int | None], tuple[_Elements, int]] = field(
-        default_factory=dict[tuple[Symbol, "int | None"], tuple[_Elements, int]]
+    _compared: dict[tuple[str, int, int], _Compared] = field(
+        default_factory=dict[tuple[str, int, int], _Compared]
     )
-    _left: int = 0
+    _pending: list[_Pending] = field(default_factory=list[_Pending])
+
+    def with_numbers_whole(self, instructions: Sequence[Effects]) -> list[Effects]:
+        """Return what the instructions of a block do, where one of two dwords writes both.
+
+        Args:
+            instructions: what each of them does.
+        """
+        found = list(instructions)
+        self._pending.clear()
+        for number in range(len(found)):
+            effects = found[number] = self._of_numbers(found[number])
+            if len(effects) == 1 and _is_dword_of_many(effects[0]):
+                self._join(found, number, effects[0])
+            self._note(number, found[number])
+        return found
+
+    def _join(self, found: list[Effects], number: int, effect: Effect) -> None:
+        """Write elements at once where an instruction writes one of their dwords, if it can be."""
+        second = next((at for at in range(number + 1, len(found)) if found[at]), None)
+        if second is not None and len(found[second]) == 1:
+            whole = self._whole(effect, found[second][0])
+            if whole is not None:
+                found[number], found[second] = (self._stood(whole),), ()
+                return
+        for first in self._pending:
+            whole = self._whole(first.effect, effect, first.symbol)
+            if whole is None or any(
+                _overlap(one, first.effect.place) for one in _reads(whole.write)
+            ):
+                continue
+            found[first.number], found[number] = (), (self._stood(whole),)
+            return
 
     # Two dwords
 
-    def whole(self, first: Effect, second: Effect) -> WriteRegister | None:
-        """Return what writes the 64-bit elements of which two instructions write the dwords."""
+    def _whole(self, first: Effect, second: Effect, symbol: Symbol | None = None) -> _Whole | None:
+        """Return what writes the 64-bit elements of which two instructions write the dwords.
+
+        The first one's are what it writes now, or the `symbol`, which has been written.
+        """
         if not isinstance(first, WriteRegister) or not isinstance(second, WriteRegister):
             return None
         channel = channel_of(first.mask)
@@ -125,247 +118,71 @@ class _Dwords:
             return None
         if any(_overlap(read, first.place) for read in _reads(second)):
             return None
-        self._left = _MOST_OPERATIONS
-        self._variables[place.variable.index] = place.variable
-        one, other = (self._symbol(each.value, channel) for each in (low, high))
-        value = self._number(one, other, place.lanes, channel)
+        one, other = (
+            symbol
+            if symbol is not None and each is first
+            else self.facts.symbol(each.value, channel)
+            for each in (low, high)
+        )
+        value = self.facts.number(one, other, place.lanes, channel)
         if value is None or one is None or other is None:
             return None
-        index = place.variable.index
-        elements = _Elements(index, place.offset, UQ.bytes, place.lanes)
-        version = self._versions.get(index, 0) + 1
-        self._stands[one, other, channel] = elements, version
-        for symbol, away in ((one, 0), (other, _DWORD)):
-            if self.symbols.parts(symbol)[0] in _COMPUTED:
+        return _Whole(WriteRegister(place, value, first.mask), one, other)
+
+    def _stood(self, whole: _Whole) -> WriteRegister:
+        """Note where the dwords of elements will stand that are written at once."""
+        place, channel = whole.write.place, channel_of(whole.write.mask)
+        elements, version = self.facts.stand(whole.low, whole.high, channel, place)
+        for dword, away in ((whole.low, 0), (whole.high, DWORD)):
+            if self.facts.symbols.parts(dword)[0] in _COMPUTED:
                 half = elements._replace(offset=elements.offset + away)
-                self._halves[symbol, channel] = half, version
-        return WriteRegister(place, value, first.mask)
+                self._halves[dword, channel] = half, version
+        return whole.write
 
     def _whole_place(self, low: Place) -> Place | None:
         """Return the elements of which a place has the low dwords; None if nobody follows them."""
         place = Place(low.variable, low.offset, UQ, low.lanes, low.lanes, 0, UQ.bytes)
-        return place if not low.offset % UQ.bytes and self._is_followed(place) else None
-
-    def _is_followed(self, place: Place) -> bool:
-        variable = place.variable
-        own = variable.index >= FIRST_DECLARED_GENERAL and not variable.is_file_scope
-        return own and fits_variable(place, self.grf)
-
-    # Numbers
-
-    def _number(
-        self, low: Symbol | None, high: Symbol | None, lanes: int, channel: int | None
-    ) -> Expr | None:
-        """Return the number whose dwords are two symbols, if it can be computed."""
-        if low is None or high is None or self._left < 0:
-            return None
-        self._left -= 1
-        stands = self._stands.get((low, high, channel))
-        has_lanes = stands is not None and stands[0].lanes == lanes  # numbers are of any lanes
-        if stands is not None and has_lanes and self._is_now(stands[0].variable, stands[1]):
-            return self._read(stands[0], UQ)
-        match self.symbols.parts(low), self.symbols.parts(high):
-            case ("low", _Elements() as one, version), ("high", other, since):
-                same = one == other and version == since and self._is_now(one.variable, version)
-                return self._read(one, UQ) if same else None
-            case ("number", _, int(one)), ("number", _, int(other)):
-                return bits_constant(other << _WORD_BITS | one, UQ, lanes)
-            case (str(name), int(a), int(b)), (str(word), int(c), int(d)) if name == word:
-                one = self._number(a, c, lanes, channel)
-                two = None if one is None else self._number(b, d, lanes, channel)
-                return None if one is None or two is None else node(name, UQ, one, two)
-            case ("not", int(a)), ("not", int(b)):
-                one = self._number(a, b, lanes, channel)
-                return None if one is None else ~one
-            case ("select", int(by), int(a), int(b)), ("select", int(also), int(c), int(d)):
-                condition = self._condition(by) if by == also else None
-                one = None if condition is None else self._number(a, c, lanes, channel)
-                two = None if one is None else self._number(b, d, lanes, channel)
-                if condition is None or one is None or two is None:
-                    return None
-                return select(condition, one, two)
-            case _:
-                found = self._product(low, high, lanes, channel)
-                return self._extended(low, high, lanes, channel) if found is None else found
-
-    def _extended(self, low: Symbol, high: Symbol, lanes: int, channel: int | None) -> Expr | None:
-        """Return dwords that are extended to 64 bits, if they still stand in a row."""
-        is_signed = high == self.symbols.of("sign", low)
-        if not is_signed and high != self.symbols.number(0):
-            return None
-        found = self._dword(low, D if is_signed else UD, lanes, channel)
-        return None if found is None else (found.to(Q) if is_signed else found).to(UQ)
-
-    def _product(self, low: Symbol, high: Symbol, lanes: int, channel: int | None) -> Expr | None:
-        """Return the product of 64 bits whose dwords are two symbols.
-
-        The high one is the high dword of the product of both low ones, plus those products of one
-        number's low dword with the other's high one.
-        """
-        symbols = self.symbols
-        name, *factors = symbols.parts(low)
-        if name != "mul" or not self.products:
-            return None
-        a, b = _two(factors[0])
-        terms = symbols.terms(high)
-        if terms.pop(symbols.of("high product", frozenset((a, b))), 0) != 1:
-            return None
-        rest = [term for term, times in terms.items() for _ in range(min(times, 3))]
-        for one, other in (rest, rest[::-1]) if len(rest) == 2 else ():
-            high_b, high_a = self._other_factor(one, a), self._other_factor(other, b)
-            first = self._number(a, high_a, lanes, channel)
-            second = None if first is None else self._number(b, high_b, lanes, channel)
-            if first is not None and second is not None:
-                return node("mul", UQ, first, second)
-        return None
-
-    def _other_factor(self, product: Symbol, factor: Symbol) -> Symbol | None:
-        """Return by what a factor is multiplied in a product; None if it is not in it."""
-        name, *factors = self.symbols.parts(product)
-        if name != "mul":
-            return None
-        a, b = _two(factors[0])
-        return {a: b, b: a}.get(factor)
-
-    # What can be read again
-
-    def _is_now(self, holder: int | str, version: object) -> bool:
-        return self._versions.get(holder, 0) == version
-
-    def _read(self, one: _Elements, kind: DataType) -> Expr:
-        variable = self._variables[one.variable]
-        place = Place(variable, one.offset, kind, one.lanes, one.lanes, 0, one.step)
-        return Expr(UOPS["read"], kind, one.lanes, (), place)
-
-    def _condition(self, symbol: Symbol) -> Expr | None:
-        match self.symbols.parts(symbol):
-            case ("bits", str(name), _, version) if self._is_now(name, version):
-                return self._conditions[symbol]
-            case _:
-                return None
-
-    def _dword(
-        self, symbol: Symbol, kind: DataType, lanes: int, channel: int | None
-    ) -> Expr | None:
-        """Return dwords that stand in a row; numbers may stand in rows of other lanes, too."""
-        match self.symbols.parts(symbol):
-            case ("row", _Elements() as one, version) if self._is_now(one.variable, version):
-                return self._read(one, kind)
-            case _:
-                pass
-        for rows in self._known.values():
-            for row, known in rows.items():
-                is_so = known.symbol == symbol and known.channel in {None, channel}
-                if is_so and row.lanes == lanes:
-                    found = _Elements(row.variable, row.offset, row.stride, row.lanes)
-                    return self._read(found, kind)
-        return None
-
-    # Symbols
-
-    def _symbol(self, expr: Expr, channel: int | None) -> Symbol | None:
-        """Return what dwords are made of."""
-        symbols, name = self.symbols, expr.uop.name
-        if expr.type not in {D, UD}:
-            return None
-        number = known_integer(expr)
-        if number is not None:
-            return symbols.number(number)
-        if name == "read":
-            return self._of_place(expr.attribute, channel)
-        if name in {"convert", "bitcast"}:
-            source = expr.args[0]
-            if source.type in {D, UD}:
-                return self._symbol(source, channel)
-            return self._half(source, channel) if source.type in {Q, UQ} else None
-        if name == "shr":
-            is_sign = expr.type == D and known_integer(expr.args[1]) == _WORD_BITS - 1
-            found = self._symbol(expr.args[0], channel) if is_sign else None
-            return None if found is None else symbols.of("sign", found)
-        if name == "select":
-            return self._selected(expr, channel)
-        args = [self._symbol(arg, channel) for arg in expr.args] if name in _FOLLOWED else [None]
-        known = [arg for arg in args if arg is not None]
-        if len(known) < len(args):
-            return None
-        match name:
-            case "add":
-                return symbols.added(known[0], known[1])
-            case "mul":
-                return symbols.product(known[0], known[1])
-            case _:
-                return symbols.of(name, *known)
-
-    def _selected(self, expr: Expr, channel: int | None) -> Symbol | None:
-        condition = expr.args[0]
-        if condition.uop.name != "predicate":
-            return None
-        one, other = (self._symbol(arg, channel) for arg in expr.args[1:])
-        if one is None or other is None:
-            return None
-        variable, offset = condition.attribute
-        version = self._versions.get(variable.name, 0)
-        by = self.symbols.of("bits", variable.name, (offset, condition.lanes), version)
-        self._conditions[by] = condition
-        return self.symbols.of("select", by, one, other)
-
-    def _half(self, expr: Expr, channel: int | None) -> Symbol | None:
-        """Return the low dwords of numbers of 64 bits."""
-        match expr.uop.name:
-            case "read":
-                return self._of_elements("low", expr.attribute)
-            case "convert" if expr.args[0].type in {Q, UQ}:
-                return self._half(expr.args[0], channel)
-            case "shr" if expr.type == UQ and known_integer(expr.args[1]) == _WORD_BITS:
-                source = expr.args[0]
-                if source.uop.name == "read":
-                    return self._of_elements("high", source.attribute)
-                return self._high_product(source, channel)
-            case _:
-                return None
-
-    def _high_product(self, expr: Expr, channel: int | None) -> Symbol | None:
-        """Return the high dwords of products of two dwords without signs."""
-        if expr.uop.name != "mul" or any(arg.uop.name != "convert" for arg in expr.args):
-            return None
-        sources = [arg.args[0] for arg in expr.args]
-        found = [self._symbol(one, channel) for one in sources if one.type == UD]
-        known = [one for one in found if one is not None]
-        return self.symbols.of("high product", frozenset(known)) if len(known) > 1 else None
-
-    def _of_place(self, place: Place, channel: int | None) -> Symbol | None:
-        row = row_of(place)
-        if row is not None:
-            known = self._known.get(row.variable, {}).get(row)
-            if known is not None and known.channel in {None, channel}:
-                return known.symbol
-        if is_repeated(place) or (row is not None and row.stride == UQ.bytes):
-            away = place.offset % UQ.bytes
-            whole = place.offset - away
-            step, kind = layout(place).step or 0, UQ
-            elements = Place(place.variable, whole, kind, place.lanes, place.lanes, 0, step)
-            if away in {0, _DWORD} and self._is_followed(elements):
-                return self._of_elements("high" if away else "low", elements)
-        return self._of_elements("row", place)
-
-    def _of_elements(self, word: str, place: Place) -> Symbol | None:
-        step, index = layout(place).step, place.variable.index
-        if step is None or not self._is_followed(place):
-            return None
-        self._variables[index] = place.variable
-        found = _Elements(index, place.offset, step, place.lanes)
-        return self.symbols.of(word, found, self._versions.get(index, 0))
+        return place if not low.offset % UQ.bytes and self.facts.is_followed(place) else None
 
     # Dwords of numbers that are put together
 
-    def of_wholes(self, effects: Effects) -> Effects:
-        """Return effects that read dwords where these are put together, if that is as good.
+    def _of_numbers(self, effects: Effects) -> Effects:
+        """Return effects that compare numbers as wholes, and read dwords where they are together.
 
         Then nobody needs what computed them apart.
         """
+        if len(effects) == 1 and isinstance(effects[0], WritePredicate):
+            effects = (self._comparing(effects[0]),)
         if not self._halves or not all(map(_is_write, effects)):
             return effects
         return tuple(self._of_wholes(effect) for effect in effects)
+
+    def _comparing(self, write: WritePredicate) -> WritePredicate:
+        """Return what compares numbers at once whose dwords have been compared, if it is so."""
+        value, channel = write.value, channel_of(write.mask)
+        name = _BOTH.get(value.uop.name)
+        if name is None or (write.mask is not None and channel is None):
+            return write
+        one, other = (self._comparison(arg, name, channel) for arg in value.args)
+        if one is None or other is None:
+            return write
+        for low, high in ((one, other), (other, one)):
+            pairs = zip(low.dwords, high.dwords, strict=True)
+            numbers = [self.facts.number(*pair, value.lanes, channel) for pair in pairs]
+            known = [number for number in numbers if number is not None]
+            if len(known) == len(numbers) and not all(map(_is_constant, known)):
+                return replace(write, value=node(name, BOOL, *known))
+        return write
+
+    def _comparison(self, bits: Expr, name: str, channel: int | None) -> _Compared | None:
+        """Return what a predicate says of dwords if it has been written in the same channels."""
+        if bits.uop.name != "predicate":
+            return None
+        variable, offset = bits.attribute
+        found = self._compared.get((variable.name, offset, bits.lanes))
+        if found is None or found.name != name or found.channel not in {None, channel}:
+            return None
+        return found if self.facts.is_now(variable.name, found.version) else None
 
     def _of_wholes(self, effect: Effect) -> Effect:
         if not isinstance(effect, WriteRegister | WritePredicate):
@@ -390,49 +207,69 @@ class _Dwords:
     def _read_elsewhere(self, expr: Expr, channel: int | None) -> Expr:
         if expr.type not in {D, UD} or row_of(expr.attribute) is None:
             return expr
-        symbol = self._of_place(expr.attribute, channel)
+        symbol = self.facts.of_place(expr.attribute, channel)
         if symbol is None:
             return expr
         half = self._halves.get((symbol, channel)) or self._halves.get((symbol, None))
-        if half is None or not self._is_now(half[0].variable, half[1]):
+        if half is None or not self.facts.is_now(half[0].variable, half[1]):
             return expr
-        return self._read(half[0], expr.type) if half[0].lanes == expr.lanes else expr
+        return self.facts.read(half[0], expr.type) if half[0].lanes == expr.lanes else expr
 
     # What instructions write
 
-    def note(self, effects: Effects) -> None:
-        """Note what an instruction writes."""
-        writes = [effect for effect in effects if isinstance(effect, WriteRegister)]
-        symbols = [self._symbol(one.value, channel_of(one.mask)) for one in writes]
-        for effect in effects:
-            if isinstance(effect, WritePredicate):
-                self._change(effect.variable.name)
-            elif isinstance(effect, WriteIndirect):
-                for holder in self._versions.keys() | self._variables.keys():
-                    self._change(holder)
-                self._known.clear()
-        for write, symbol in zip(writes, symbols, strict=True):
-            self._write(write, symbol)
+    def _note(self, number: int, effects: Effects) -> None:
+        """Note what the instruction at a place of a block writes."""
+        compared = [self._equal(effect) for effect in effects]
+        self._forget_pending(effects)
+        pending = self._waits(number, effects)
+        self.facts.note(effects)
+        for effect, dwords in zip(effects, compared, strict=True):
+            if isinstance(effect, WritePredicate) and dwords is not None:
+                self._note_compared(effect, dwords)
+        if pending is not None:
+            self._pending.append(pending)
 
-    def _change(self, holder: int | str) -> None:
-        self._versions[holder] = self._versions.get(holder, 0) + 1
+    def _waits(self, number: int, effects: Effects) -> _Pending | None:
+        """Return what an instruction does if it writes a dword of which it is known what it is."""
+        if len(effects) != 1 or not isinstance(effects[0], WriteRegister):
+            return None
+        write, channel = effects[0], channel_of(effects[0].mask)
+        symbol = self.facts.symbol(write.value, channel) if _is_dword_of_many(write) else None
+        return None if symbol is None else _Pending(number, write, symbol, channel)
 
-    def _write(self, write: WriteRegister, symbol: Symbol | None) -> None:
-        place, row, channel = write.place, row_of(write.place), channel_of(write.mask)
-        index = place.variable.index
-        self._change(index)
-        rows = self._known.get(index, {})
-        for one in [one for one in rows if _meets(one, place)]:
-            del rows[one]
-        if symbol is None or row is None or (write.mask is not None and channel is None):
+    def _forget_pending(self, effects: Effects) -> None:
+        """Forget dwords whose elements cannot be written later than they were."""
+        if not self._pending or not effects:
             return
-        if place.type in {D, UD} and self._is_followed(place):
-            self._variables[index] = place.variable
-            self._known.setdefault(index, {})[row] = _Known(symbol, channel)
+        if not all(map(_is_write, effects)) or any(map(_is_distant, expressions(effects))):
+            self._pending.clear()
+            return
+        touched = [place for effect in effects for place in _reads(effect)]
+        touched += [effect.place for effect in effects if isinstance(effect, WriteRegister)]
+        self._pending = [
+            one
+            for one in self._pending
+            if not any(_overlap(one.effect.place, place) for place in touched)
+        ]
+
+    def _equal(self, effect: Effect) -> tuple[Symbol, Symbol] | None:
+        """Return the dwords of which a predicate says whether they are equal."""
+        if not isinstance(effect, WritePredicate) or effect.value.uop.name not in {"eq", "ne"}:
+            return None
+        one, other = (self.facts.symbol(arg, channel_of(effect.mask)) for arg in effect.value.args)
+        return None if one is None or other is None else (one, other)
+
+    def _note_compared(self, write: WritePredicate, dwords: tuple[Symbol, Symbol]) -> None:
+        name, channel = write.variable.name, channel_of(write.mask)
+        if write.mask is None or channel is not None:
+            key, version = (name, write.offset, write.value.lanes), self.facts.version(name)
+            self._compared[key] = _Compared(write.value.uop.name, dwords, channel, version)
 
 
-_COMPUTED = {"mul", "sum", "not", "select", *_BITWISE}
-_FOLLOWED = {"add", "mul", "not", *_BITWISE}
+_BOTH = {"and": "eq", "or": "ne"}
+"""How two comparisons of dwords are put together to one of numbers."""
+
+_COMPUTED = {"mul", "sum", "not", "select", "and", "or", "xor"}
 
 
 def _is_write(effect: Effect) -> bool:
@@ -442,9 +279,18 @@ def _is_write(effect: Effect) -> bool:
     return not any(expr.uop.name == "loaded" for expr in expressions((effect,)))
 
 
+def _is_distant(expr: Expr) -> bool:
+    """Whether registers are read by an address, or those of another thread."""
+    return expr.uop.name in {"gather", "fused"}
+
+
+def _is_constant(expr: Expr) -> bool:
+    return expr.uop.name == "constant"
+
+
 def _is_dword_of_many(effect: Effect) -> bool:
     """Whether an effect writes a dword of each 64-bit element."""
-    if not isinstance(effect, WriteRegister) or effect.place.type.bytes != _DWORD:
+    if not isinstance(effect, WriteRegister) or effect.place.type.bytes != DWORD:
         return False
     return effect.place.lanes > 1 and layout(effect.place).step == UQ.bytes
 
@@ -452,10 +298,10 @@ def _is_dword_of_many(effect: Effect) -> bool:
 def _is_behind(low: Place, high: Place) -> bool:
     """Whether both places have the dwords of the same elements."""
     same = (low.variable.index, low.lanes) == (high.variable.index, high.lanes)
-    dwords = {low.type.bytes, high.type.bytes} == {_DWORD}
+    dwords = {low.type.bytes, high.type.bytes} == {DWORD}
     steps = {layout(low).step, layout(high).step} == {UQ.bytes}
     kinds = low.type in {D, UD} and high.type in {D, UD}
-    return same and dwords and steps and kinds and high.offset == low.offset + _DWORD
+    return same and dwords and steps and kinds and high.offset == low.offset + DWORD
 
 
 def _reads(effect: Effect) -> list[Place]:
@@ -466,15 +312,3 @@ def _overlap(one: Place, other: Place) -> bool:
     """Whether two places may have bytes in common."""
     (low, high), (first, end) = place_span(one), place_span(other)
     return one.variable.index == other.variable.index and low < end and first < high
-
-
-def _meets(row: Row, place: Place) -> bool:
-    """Whether a row may have bytes in common with a place of its variable."""
-    first, end = place_span(place)
-    return row.offset < end and first < row.end
-
-
-def _two(factors: object) -> tuple[Symbol, Symbol]:
-    """Return the factors of a product, which may be the same."""
-    found = sorted(cast("frozenset[Symbol]", factors))
-    return found[0], found[-1]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
-from visim.engine.jit.ir.places import layout, place_span
+from visim.engine.jit.ir.places import fits_variable, layout, place_span
 from visim.linker.places import root_bytes
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import ExecSize, General
@@ -98,6 +98,8 @@ class Pairs:
 
     def _found(self, fixed: set[int]) -> dict[int, _Half]:
         found: dict[int, _Half] = {}
+        if not all(fits_variable(place, self._grf) for places in self._places for place in places):
+            return found  # what stands beside a variable is reached through it
         uses = self._uses()
         order = sorted(uses, key=lambda pair: -uses[pair].times)
         for first, second in order:

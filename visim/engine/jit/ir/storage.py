@@ -250,10 +250,19 @@ class Storage:
         """Return all bits of a predicate variable as i64."""
         return self.text.let(f"load i64, ptr {self.bits(name)}")
 
-    def write_bits(self, name: str, offset: int, lanes: int, value: str, mask: str | None) -> None:
+    def write_bits(
+        self,
+        name: str,
+        offset: int,
+        lanes: int,
+        value: str,
+        mask: str | None,
+        kept: str | None = None,
+    ) -> str:
         """Write the low bits of an i64 to a predicate variable from bit `offset` on.
 
-        `mask` has the bits to write, also from bit 0 on; None stands for all.
+        `mask` has the bits to write, also from bit 0 on; None stands for all. `kept` are the other
+        bits if they are known. Return these.
         """
         text, pointer = self.text, self.bits(name)
         if mask is None:
@@ -263,9 +272,11 @@ class Storage:
         if offset:
             value = text.let(f"shl i64 {value}, {offset}")
             mask = text.let(f"shl i64 {mask}, {offset}")
-        others = text.let(f"xor i64 {mask}, -1")
-        kept = text.let(f"and i64 {self.load_bits(name)}, {others}")
+        if kept is None:
+            others = text.let(f"xor i64 {mask}, -1")
+            kept = text.let(f"and i64 {self.load_bits(name)}, {others}")
         text.do(f"store i64 {text.let(f'or i64 {kept}, {value}')}, ptr {pointer}")
+        return kept
 
     # Allocation
 

@@ -137,6 +137,7 @@ class NodeWriter(SynchronizationWriter):
         self.suppositions.forget(row.variable for row in run.outputs)
         written = {name for name, _ in run.written_bits}
         self.fresh = {key: known for key, known in self.fresh.items() if key[0] not in written}
+        self.kept = {name: known for name, known in self.kept.items() if name not in written}
         self.never = {name: bits for name, bits in self.never.items() if name not in written}
 
     # Endings

@@ -79,6 +79,7 @@ class StepWriter:
         self.passed = Passed(anchors, Requests(unit, anchors), {})
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
+        self.kept: dict[str, tuple[tuple[int, int, int | None, str], str]] = {}
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
@@ -374,12 +375,26 @@ class StepWriter:
         match write:
             case WriteRegister(place):
                 storage.write(place, value, mask)
-            case WritePredicate(variable, offset):
-                storage.write_bits(variable.name, offset, lanes, value, mask)
+            case WritePredicate():
+                self._write_bits(write, value, mask)
             case WriteAddress(variable, element) | WriteState(variable, element):
                 self._write_element(variable.name, element, lanes, value, mask)
             case WriteIndirect():
                 RegisterAccess(self.unit).scatter(values, write, value, mask)
+
+    def _write_bits(self, write: WritePredicate, value: str, mask: str | None) -> None:
+        """Write bits of a predicate.
+
+        Where the last write of it was for the same channels, the bits of others are those that it
+        has kept: then nobody needs the bits that it has written.
+        """
+        name, channel = write.variable.name, channel_of(write.mask)
+        bits = write.offset, write.value.lanes
+        where, last = (*bits, channel, self.active), self.kept.pop(name, None)
+        kept = last[1] if last is not None and last[0] == where else None
+        kept = self.unit.storage.write_bits(name, *bits, value, mask, kept)
+        if channel is not None:
+            self.kept[name] = where, kept
 
     def _write_element(
         self, name: str, element: int, lanes: int, value: str, mask: str | None
