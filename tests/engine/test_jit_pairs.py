@@ -202,6 +202,8 @@ class Programs:
     def _compared(self) -> list[str]:
         """Return what compares a number with another one, or a constant, by their dwords."""
         rng = self._rng
+        if rng.random() < 0.4:
+            return self._ordered()
         relation, both = rng.choice([("eq", "and"), ("ne", "or"), ("eq", "or"), ("lt", "and")])
         one, others = rng.choice([(56, 57), (58, 57), (58, None)]), rng.choice([0, 1, 0x12345])
         bits, found = rng.sample(["P1", "P2"], 2), list[str]()
@@ -212,6 +214,26 @@ class Programs:
         if rng.random() < 0.2:
             found += self.pair()
         return [*found, f"{both} (M1, 32) {rng.choice(bits)} {bits[0]} {bits[1]}"]
+
+    def _ordered(self) -> list[str]:
+        """Return what says whether a number is less than another one, or nearly."""
+        rng = self._rng
+        word = rng.choice(["lt", "gt"])
+        low, high = word if rng.random() < 0.5 else word[0] + "e", word
+        if rng.random() < 0.2:
+            low, high = rng.choice(["le", "ge", "eq"]), rng.choice(["lt", "gt", "le"])
+        signs, one, other = rng.choice(["V5", "V5", "V8"]), rng.choice("68"), rng.choice("677")
+        high_dwords = f"{signs}{one}{HIGH} {signs}{other}{HIGH}"
+        equal = f"V5{one}{HIGH} V5{other}{HIGH}"
+        if rng.random() < 0.2:
+            equal = f"V5{other}{HIGH} V5{one}{HIGH}"
+        return [
+            f"cmp.{low} (M1, 32) P1 {rng.choice(['V8', 'V8', 'V5'])}{one}{LOW} V8{other}{LOW}",
+            f"cmp.eq (M1, 32) P2 {equal}",
+            f"{rng.choice(['and', 'and', 'or'])} (M1, 32) P2 P2 P1",
+            f"cmp.{high} (M1, 32) P1 {high_dwords}",
+            f"or (M1, 32) {rng.choice(['P1', 'P2'])} P1 P2",
+        ]
 
     def _computed(self, *, wild: bool) -> list[str]:
         """Return what computes V58 of V56 and V57."""
@@ -533,6 +555,24 @@ def test_numbers_are_compared_at_once(relation: str, both: str, *, found: bool) 
     assert "xor <32 x i64>" in written
     kernel = harness.assemble(text, "pvc")
     assert agree(kernel, [Pairs(kernel, f"{both} {one}", faults=False) for one in range(4)])
+
+
+@pytest.mark.parametrize("relation", ["lt", "le", "gt", "ge"])
+@pytest.mark.parametrize(("kind", "predicate"), [("V5", "slt"), ("V8", "ult")])
+def test_numbers_are_ordered_at_once(relation: str, kind: str, predicate: str) -> None:
+    """The high dwords may have signs, the low ones have none."""
+    compared = f"""    cmp.{relation} (M1, 32) P1 V88{LOW} V87{LOW}
+    cmp.eq (M1, 32) P2 V58{HIGH} V57{HIGH}
+    and (M1, 32) P2 P2 P1
+    cmp.{relation[0]}t (M1, 32) P1 {kind}8{HIGH} {kind}7{HIGH}
+    or (M1, 32) P1 P1 P2
+    (P1) sel (M1, 32) V53(0,0)<1> 0x1:d 0x0:d
+"""
+    text = kernel_of(_apart("V56", 50) + _apart("V57", 51) + XOR + compared)
+    found = predicate if relation.endswith("t") else predicate.replace("t", "e")
+    assert f"icmp {found} <32 x i64>" in module_text(text)
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{relation} {one}", faults=False) for one in range(4)])
 
 
 @pytest.mark.parametrize("entered", [False, True])

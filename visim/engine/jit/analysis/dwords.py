@@ -21,7 +21,7 @@ from visim.engine.jit.analysis.terms import Symbol
 from visim.engine.jit.ir.places import layout, place_span
 from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister, expressions
 from visim.sem.expr import Expr, node
-from visim.types import BOOL, UD, UQ, D
+from visim.types import BOOL, UD, UQ, D, DataType, Q
 
 
 class _Whole(NamedTuple):
@@ -42,10 +42,18 @@ class _Pending(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """Bits of a predicate that say of two dwords whether they are equal, or not (`ne`)."""
+    """What bits of a predicate say of dwords: a relation of two, and `then` another one, too."""
 
     name: str
+    kind: DataType
     dwords: tuple[Symbol, Symbol]
+    then: _Compared | None = None
+
+
+class _Bits(NamedTuple):
+    """Bits of a predicate that compare dwords, as long as it has a version."""
+
+    compared: _Compared
     channel: int | None
     version: int
 
@@ -62,8 +70,8 @@ class Dwords:
     _halves: dict[tuple[Symbol, int | None], tuple[Elements, int]] = field(
         default_factory=dict[tuple[Symbol, "int | None"], tuple[Elements, int]]
     )
-    _compared: dict[tuple[str, int, int], _Compared] = field(
-        default_factory=dict[tuple[str, int, int], _Compared]
+    _compared: dict[tuple[str, int, int], _Bits] = field(
+        default_factory=dict[tuple[str, int, int], _Bits]
     )
     _pending: list[_Pending] = field(default_factory=list[_Pending])
 
@@ -160,29 +168,34 @@ class Dwords:
     def _comparing(self, write: WritePredicate) -> WritePredicate:
         """Return what compares numbers at once whose dwords have been compared, if it is so."""
         value, channel = write.value, channel_of(write.mask)
-        name = _BOTH.get(value.uop.name)
-        if name is None or (write.mask is not None and channel is None):
-            return write
-        one, other = (self._comparison(arg, name, channel) for arg in value.args)
-        if one is None or other is None:
-            return write
-        for low, high in ((one, other), (other, one)):
-            pairs = zip(low.dwords, high.dwords, strict=True)
+        for one, other in self._comparisons(write):
+            found = _of_numbers(value.uop.name, one, other)
+            if found is None:
+                continue
+            name, kind, pairs = found
             numbers = [self.facts.number(*pair, value.lanes, channel) for pair in pairs]
-            known = [number for number in numbers if number is not None]
+            known = [number.to(kind) for number in numbers if number is not None]
             if len(known) == len(numbers) and not all(map(_is_constant, known)):
                 return replace(write, value=node(name, BOOL, *known))
         return write
 
-    def _comparison(self, bits: Expr, name: str, channel: int | None) -> _Compared | None:
+    def _comparisons(self, write: WritePredicate) -> list[tuple[_Compared, _Compared]]:
+        """Return the comparisons of which a predicate says whether both hold, or one of them."""
+        value, channel = write.value, channel_of(write.mask)
+        if value.uop.name not in {"and", "or"} or (write.mask is not None and channel is None):
+            return []
+        one, other = (self._comparison(arg, channel) for arg in value.args)
+        return [] if one is None or other is None else [(one, other), (other, one)]
+
+    def _comparison(self, bits: Expr, channel: int | None) -> _Compared | None:
         """Return what a predicate says of dwords if it has been written in the same channels."""
         if bits.uop.name != "predicate":
             return None
         variable, offset = bits.attribute
         found = self._compared.get((variable.name, offset, bits.lanes))
-        if found is None or found.name != name or found.channel not in {None, channel}:
+        if found is None or found.channel not in {None, channel}:
             return None
-        return found if self.facts.is_now(variable.name, found.version) else None
+        return found.compared if self.facts.is_now(variable.name, found.version) else None
 
     def _of_wholes(self, effect: Effect) -> Effect:
         if not isinstance(effect, WriteRegister | WritePredicate):
@@ -219,13 +232,13 @@ class Dwords:
 
     def _note(self, number: int, effects: Effects) -> None:
         """Note what the instruction at a place of a block writes."""
-        compared = [self._equal(effect) for effect in effects]
+        compared = [self._says(effect) for effect in effects]
         self._forget_pending(effects)
         pending = self._waits(number, effects)
         self.facts.note(effects)
-        for effect, dwords in zip(effects, compared, strict=True):
-            if isinstance(effect, WritePredicate) and dwords is not None:
-                self._note_compared(effect, dwords)
+        for effect, said in zip(effects, compared, strict=True):
+            if isinstance(effect, WritePredicate) and said is not None:
+                self._note_compared(effect, said)
         if pending is not None:
             self._pending.append(pending)
 
@@ -252,24 +265,54 @@ class Dwords:
             if not any(_overlap(one.effect.place, place) for place in touched)
         ]
 
-    def _equal(self, effect: Effect) -> tuple[Symbol, Symbol] | None:
-        """Return the dwords of which a predicate says whether they are equal."""
-        if not isinstance(effect, WritePredicate) or effect.value.uop.name not in {"eq", "ne"}:
+    def _says(self, effect: Effect) -> _Compared | None:
+        """Return what a predicate that is written says of dwords."""
+        if not isinstance(effect, WritePredicate):
             return None
-        one, other = (self.facts.symbol(arg, channel_of(effect.mask)) for arg in effect.value.args)
-        return None if one is None or other is None else (one, other)
+        value = effect.value
+        if value.uop.name in _RELATIONS:
+            one, other = (self.facts.symbol(arg, channel_of(effect.mask)) for arg in value.args)
+            if one is None or other is None:
+                return None
+            return _Compared(value.uop.name, value.args[0].type, (one, other))
+        for high, low in self._comparisons(effect):
+            if (value.uop.name, high.name, high.then, low.then) == ("and", "eq", None, None):
+                return high._replace(then=low)
+        return None
 
-    def _note_compared(self, write: WritePredicate, dwords: tuple[Symbol, Symbol]) -> None:
+    def _note_compared(self, write: WritePredicate, compared: _Compared) -> None:
         name, channel = write.variable.name, channel_of(write.mask)
         if write.mask is None or channel is not None:
-            key, version = (name, write.offset, write.value.lanes), self.facts.version(name)
-            self._compared[key] = _Compared(write.value.uop.name, dwords, channel, version)
+            key = name, write.offset, write.value.lanes
+            self._compared[key] = _Bits(compared, channel, self.facts.version(name))
 
 
 _BOTH = {"and": "eq", "or": "ne"}
-"""How two comparisons of dwords are put together to one of numbers."""
+"""How comparisons of both dwords are put together to one of numbers."""
+
+_RELATIONS = {"eq", "ne", "lt", "le"}
 
 _COMPUTED = {"mul", "sum", "not", "select", "and", "or", "xor"}
+
+
+def _of_numbers(
+    word: str, low: _Compared, high: _Compared
+) -> tuple[str, DataType, list[tuple[Symbol, Symbol]]] | None:
+    """Return the relation of numbers, their type and dwords, if comparisons of dwords say it.
+
+    A number is less than another one if its high dword is less, or if these are equal and its low
+    dword is less; the low ones have no signs.
+    """
+    if high.then is None and low.then is None and low.name == high.name == _BOTH[word]:
+        return low.name, UQ, list(zip(low.dwords, high.dwords, strict=True))
+    then, kinds = low.then, {UD: UQ, D: Q}
+    if word != "or" or then is None or (high.name, high.then) != ("lt", None):
+        return None
+    if then.kind != UD or then.name not in {"lt", "le"} or high.kind not in kinds:
+        return None
+    if frozenset(low.dwords) != frozenset(high.dwords):
+        return None
+    return then.name, kinds[high.kind], list(zip(then.dwords, high.dwords, strict=True))
 
 
 def _is_write(effect: Effect) -> bool:
