@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.hosts import IS_X86
 from tests.opencl.fences import run_apart
 from visim.engine.jit.common import native
 from visim.engine.jit.common.narrowing import kept_whole
@@ -92,7 +93,7 @@ def test_floats_at_a_stride_of_which_few_are_read() -> None:
     run_apart(__name__, "check()", VISIM_CACHE_DIR="")
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="makes code for x86-64")
+@pytest.mark.skipif(not IS_X86, reason="makes code for x86-64")
 @pytest.mark.parametrize("joined", ["or <8 x i64> %e, %o", "mul <8 x i64> %e, %o"])
 @pytest.mark.parametrize("word", ["zext", "sext"])
 @pytest.mark.parametrize(

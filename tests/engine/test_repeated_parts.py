@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.hosts import IS_X86
 from tests.opencl.fences import run_apart
 from visim.engine.jit.common import native
 from visim.engine.jit.common.repeating import kept_apart
@@ -106,7 +107,7 @@ def test_two_shifts_that_eight_channels_repeat() -> None:
     run_apart(__name__, "check()", VISIM_CACHE_DIR="")
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="makes code for x86-64")
+@pytest.mark.skipif(not IS_X86, reason="makes code for x86-64")
 @pytest.mark.parametrize("made", MADE.values(), ids=MADE)
 @pytest.mark.parametrize("lanes", [3, 5, 6, 7])
 def test_repeated_parts_compile_for_mask_registers(lanes: int, made: str) -> None:

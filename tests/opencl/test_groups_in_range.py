@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import visim
+from tests.hosts import IS_X86
 from tests.opencl.building import built_anew
 from visim.engine.jit.common import native
 from visim.engine.jit.common.tiers import Tier
@@ -107,7 +108,7 @@ def test_numbers_that_wrap_are_not_taken_for_their_ends(device: str) -> None:
             assert found[0] == found[1], p
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="other hosts have no such loops")
+@pytest.mark.skipif(not IS_X86, reason="other hosts have no such loops")
 @pytest.mark.parametrize(
     ("body", "twice"),
     [

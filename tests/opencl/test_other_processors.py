@@ -11,6 +11,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.hosts import IS_X86
 from tests.opencl.building import built_anew
 from tests.opencl.case import Case, LocalBytes
 from tests.opencl.cases import CASES
@@ -39,7 +40,7 @@ def _keep_out(code: bytes, entry: str) -> None:
     raise _Made
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="this host is not x86-64")
+@pytest.mark.skipif(not IS_X86, reason="this host is not x86-64")
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v4"])
 @pytest.mark.parametrize("device", ["pvc", "dg2"])
 @pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.hosts import IS_X86
 from tests.opencl.building import built_anew
 from visim.engine.jit.common import native
 from visim.engine.jit.common.tiers import Tier
@@ -56,7 +57,7 @@ def _asked(text: str) -> list[int]:
     return [int(one) for one in re.findall(r", i64 (\d+)\n *call void @llvm.prefetch", text)]
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="other hosts are not asked ahead like this")
+@pytest.mark.skipif(not IS_X86, reason="other hosts are not asked ahead like this")
 @pytest.mark.parametrize(
     ("kernel", "global_size", "local_size", "gathers", "ahead"),
     [
@@ -94,7 +95,7 @@ def test_rows_are_asked_for_at_the_distance_of_some_threads(
     assert lines == 32 * values.itemsize // 64
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="other hosts are not asked ahead like this")
+@pytest.mark.skipif(not IS_X86, reason="other hosts are not asked ahead like this")
 @pytest.mark.parametrize("device", ["pvc", "dg2", "tgllp"])
 @pytest.mark.parametrize(
     ("kernel", "global_size", "local_size", "rows"),

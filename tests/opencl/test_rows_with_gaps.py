@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import visim
+from tests.hosts import IS_X86
 from tests.opencl.building import built
 from tests.opencl.fences import fenced, run_apart
-from visim.engine.jit.common import native
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.text import Text
@@ -101,7 +101,7 @@ def check_one(
     [("tgllp", ""), *(("pvc", one) for one in ("", "x86-64-v3", "x86-64-v2", "x86-64"))],
 )
 def test_rows_with_gaps_are_loaded_alike(device: str, processor: str) -> None:
-    if processor and not native.IS_X86:
+    if processor and not IS_X86:
         pytest.skip("this host is not x86-64")
     built(SOURCE, device)  # Where ocloc is missing the test is skipped here.
     # In a process of its own, which a wrong access ends.
@@ -136,7 +136,7 @@ def check_stores(device: str) -> None:
 def test_stores_leave_gaps_alone(
     device: str, processor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if processor and not native.IS_X86:
+    if processor and not IS_X86:
         pytest.skip("this host is not x86-64")
     monkeypatch.setenv("VISIM_CPU", processor)
     check_stores(device)

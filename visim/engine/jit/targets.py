@@ -1,8 +1,8 @@
 """The hosts that code is made for: what their machines and processors have, one entry each.
 
-The only module that names instruction sets; all others ask what a host has. A *machine* is what all
-processors of a kind have in common: how a thread leaves its stack, where the rounding mode is, the
-numbers of system calls.
+A *machine* is what all processors of a kind have in common: how a thread leaves its stack, where
+the rounding mode is, the numbers of system calls. Machines are named here alone; what a single
+processor has is asked of it in `common.native`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pytest
 from llvmlite import binding
 
 import visim
+from tests.hosts import IS_X86
 from visim.engine.jit.common import native
 from visim.engine.jit.common.native import NativeCode, object_code, processor, usable
 
@@ -53,7 +54,7 @@ def test_registers_that_switching_stacks_would_lose_are_not_used() -> None:
     assert usable({"xop": False, "avx2": True, "egpr": True}) == "+avx2,-egpr,-xop"
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="only x86 processors have these registers")
+@pytest.mark.skipif(not IS_X86, reason="only x86 processors have these registers")
 @pytest.mark.parametrize("name", ["diamondrapids", "novalake"])
 def test_nor_are_those_of_processors_that_are_named(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -63,7 +64,7 @@ def test_nor_are_those_of_processors_that_are_named(
     assert "-egpr" in processor().features.split(",")
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="the names are those of x86 processors")
+@pytest.mark.skipif(not IS_X86, reason="the names are those of x86 processors")
 @pytest.mark.parametrize(
     ("name", "masks", "gathers", "permuted", "lanes", "byte_products"),
     [
@@ -96,7 +97,7 @@ def test_a_processor_that_is_named_has_its_features(
     assert native.has_byte_products() is byte_products
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="the names are those of x86 processors")
+@pytest.mark.skipif(not IS_X86, reason="the names are those of x86 processors")
 @pytest.mark.parametrize(
     ("name", "finds"),
     [("x86-64-v4", False), ("sapphirerapids", False), ("znver3", False), ("znver4", True)],
@@ -117,7 +118,7 @@ def test_a_processor_that_llvm_does_not_know_is_refused(monkeypatch: pytest.Monk
         kernel.launch([], engine="jit")
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="the name is that of an x86 processor")
+@pytest.mark.skipif(not IS_X86, reason="the name is that of an x86 processor")
 def test_a_processor_without_64_bit_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """LLVM would end this process as it compiles for one."""
     monkeypatch.setenv("VISIM_CPU", "i686")

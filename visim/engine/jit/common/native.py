@@ -18,12 +18,9 @@ from visim.engine.jit.common.narrowing import kept_whole
 from visim.engine.jit.common.probing import PROBE_TEXT, features_in
 from visim.engine.jit.common.repeating import kept_apart
 from visim.engine.jit.common.tiers import Tier
-from visim.engine.jit.targets import HERE, X86_64
+from visim.engine.jit.targets import HERE
 from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
-
-IS_X86 = HERE is X86_64
-"""Whether this host is an x86-64."""
 
 _OPTIONS = (
     *("-instcombine-code-sinking=false", "-disable-machine-sink"),
