@@ -35,11 +35,17 @@ _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a cell may take: seconds, and bytes of memory beyond what visim itself has."""
+    """What a cell may take: seconds, and bytes of memory beyond what visim itself has.
+
+    Seconds in which others have the processors do not count, where the system tells them.
+    """
 
     seconds: float
     memory: int
 
+
+LONGEST = 8
+"""So many times its seconds a cell goes on at most where others have the processors."""
 
 MOST_ANSWER = 1 << 24
 """So many bytes an answer may have; what is longer is none."""
@@ -139,6 +145,14 @@ def _resident(process: int) -> int:
         return 0
 
 
+def _waited(process: int) -> float:
+    """Return for how many seconds a process could run and had no processor, if the system says."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_bytes().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0
+
+
 def _too_much(limits: Limits) -> str:
     return f"it needs more than {limits.memory >> 20} MiB"
 
@@ -157,7 +171,7 @@ class _Watched:
         self._limits = limits
         self._said = bytearray()
         self._complaints = b""
-        self._end = monotonic() + limits.seconds
+        self._began = monotonic()
 
     def answer(self) -> dict[str, Any]:
         """Return what the child answers, or what became of it."""
@@ -194,9 +208,14 @@ class _Watched:
                 return {"outcome": str(Outcome.CRASHED), "message": "its answer does not end"}
             if _resident(self._child) - self._before > self._limits.memory:
                 return {"outcome": str(Outcome.MEMORY), "message": _too_much(self._limits)}
-            if monotonic() > self._end:
+            if self._is_late():
                 message = f"it is not done after {self._limits.seconds:g} s"
                 return {"outcome": str(Outcome.HUNG), "message": message}
+
+    def _is_late(self) -> bool:
+        """Whether the child has had its seconds."""
+        took, most = monotonic() - self._began, self._limits.seconds
+        return took > most and (took > LONGEST * most or took - _waited(self._child) > most)
 
     def _read(self, descriptor: int, *, is_over: bool = False) -> bool:
         """Take in what the child says; return whether there may be more."""

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from visim import messages
-from visim.campaign.children import MOST_ANSWER, Limits
+from visim.campaign.children import LONGEST, MOST_ANSWER, Limits
 from visim.campaign.outcomes import Outcome, Result
 
 MOST_ATTEMPTS = 3
@@ -56,7 +56,7 @@ class Worker:
         asked = {"cell": cell, "limits": {"seconds": limits.seconds, "memory": limits.memory}}
         try:
             messages.send(process.stdin.fileno(), asked)
-            until = monotonic() + limits.seconds + _PATIENCE_S
+            until = monotonic() + LONGEST * limits.seconds + _PATIENCE_S
             received = messages.receive(process.stdout.fileno(), MOST_ANSWER, until)
         except TimeoutError:
             self.close()

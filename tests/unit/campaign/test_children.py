@@ -43,6 +43,27 @@ def test_an_answer_comes_whole_however_long(asker):
     }
 
 
+def test_seconds_in_which_others_have_the_processor_do_not_count(asker):
+    """Three children share a processor; each takes as long as its limit allows."""
+
+    def busy():
+        end = time.process_time() + 0.8
+        while time.process_time() < end:
+            pass
+        return {"outcome": "passed"}
+
+    here = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(here)})
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        assert outcome(busy, asker, Limits(1.4, 300 << 20)) == {"outcome": "passed"}
+    finally:
+        os.sched_setaffinity(0, here)
+        for one in others:
+            one.kill()
+            one.wait()
+
+
 def crash():
     sys.stderr.write("the last words\n")
     sys.stderr.flush()
