@@ -24,7 +24,7 @@ from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable
 from visim.isa.flow import SwitchJump
-from visim.isa.forms import Branch, LabelMark, SubroutineMark
+from visim.isa.forms import Branch, FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import General
@@ -45,7 +45,7 @@ from visim.sem.effects import (
     WriteRegister,
     expressions,
 )
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, known_integer
 from visim.types import UD
 
 MemoryMessage = Load | LoadBlock | Store | StoreBlock | Atomic
@@ -172,6 +172,12 @@ class UnitCode:
             if uniform and isinstance(transfer, Branching):
                 transfer = of_all(transfer, self.kernel.simd_size)
             forms.append(form_name(instruction))
+            back = self._flipped_back(step)
+            if back is not None:
+                forms.append(form_name(body[back]))
+                steps += [Step(pc, ()), Step(back, ())]
+                pc = back + 1
+                continue
             steps.append(step)
             pc += 1
             changes = any(writes_cr0(effect) for effect in step.effects)
@@ -184,6 +190,21 @@ class UnitCode:
             reason = runs_off(self.unit.unit, self.kernel.simd_size)
             steps.append(Step(pc, (), Refusal(pc, reason, undefined=True)))
         return StaticBlock(start, pc, self._joined(start, steps), None, False, tuple(forms))
+
+    def _flipped_back(self, step: Step) -> int | None:
+        """Return the next instruction if it flips the bits of %cr0 back that this one flips.
+
+        Compilers change the mode for each half of an operation. Without the changes between them
+        the halves are in one block.
+        """
+        flipped, body = _flipped(step.effects), self.unit.body
+        if flipped is None or not self.pairs or not Pass.HALVES.runs(self.off):
+            return None
+        lines = takewhile(lambda one: isinstance(one, FileMark | LineMark), body[step.pc + 1 :])
+        after = step.pc + 1 + len(list(lines))
+        if after == len(body) or isinstance(body[after], MARKS) or reads_clock(body[after]):
+            return None
+        return after if _flipped(self._instruction(after)[0].effects) == flipped else None
 
     def _joined(self, start: int, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Return a block's instructions with those that compilers have split into halves as one.
@@ -305,6 +326,20 @@ def _is_indirect(effects: Sequence[Effect], nodes: Sequence[Expr]) -> bool:
     if any(isinstance(effect, WriteIndirect) for effect in effects):
         return True
     return any(node.uop.name == "gather" for node in nodes)
+
+
+def _flipped(effects: Sequence[Effect]) -> int | None:
+    """Return the bits of %cr0 that an instruction flips, if it does nothing else."""
+    match effects:
+        case [WriteRegister(place, Expr(uop=uop, args=(before, bits)), mask=None)]:
+            pass
+        case _:
+            return None
+    number = known_integer(bits)
+    if uop.name != "xor" or before.uop.name != "read" or place.lanes > 1 or number is None:
+        return None
+    same = place.variable.index == CR0 == before.attribute.variable.index
+    return number if same and place.offset == before.attribute.offset == 0 else None
 
 
 class UnknownControl(Exception):

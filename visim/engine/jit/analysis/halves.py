@@ -93,6 +93,8 @@ class _Joiner:
     def joined(self) -> list[Joined]:
         """Return the instructions."""
         for number in range(len(self._found)):
+            if not self._found[number].effects:
+                continue
             self._wholes.append(number)
             place = len(self._wholes) - 1
             while place is not None:
