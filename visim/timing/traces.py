@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.accesses import Accesses, AccessSite
+from visim.engine.accesses import Accesses, AccessSite, access_site
 from visim.engine.prefetches import SURFACE_SHIFT, told_by
 from visim.timing import compiled
 from visim.timing.core import coalesce
 from visim.timing.core.coalesce import ENTRIES, LINES, SEEN, Entries, Log, Sites
 from visim.timing.core.fields import ATOMIC, LOAD, LOCAL, STORE
-from visim.timing.legaliser import NativeProgram
+from visim.timing.footprint import footprint
+from visim.timing.legaliser import MARKS, NativeProgram
 from visim.timing.native import SPILL, Native
 
 Words = NDArray[np.int64]
@@ -191,13 +192,7 @@ def _runs(order: Sequence[list[tuple[int, Words]]]) -> list[tuple[int, list[list
 
 def _sites(table: Sequence[AccessSite], program: NativeProgram) -> Sites:
     """Return what is to be known of the sites, by number."""
-    places: dict[tuple[int, int], list[int]] = {}
     table = [_as_load(site) for site in table]
-    for number, site in enumerate(table):
-        if site.kind in _KINDS:
-            places.setdefault((site.unit, site.pc), []).append(number)
-    position = {number: i for found in places.values() for i, number in enumerate(found)}
-    of = {number: len(found) for found in places.values() for number in found}
     local = [site.space == "SLM" for site in table]
     return Sites(
         masks=[site.masks for site in table],
@@ -209,8 +204,7 @@ def _sites(table: Sequence[AccessSite], program: NativeProgram) -> Sites:
         ],
         is_atomic=[int(site.kind == "atomic") for site in table],
         parts=[_parts(program, site) for site in table],
-        position=[position.get(number, 0) for number in range(len(table))],
-        of=[of.get(number, 1) for number in range(len(table))],
+        of=[_accesses(program, site) for site in table],
         base=[
             {"surface": _SURFACE, "scratch": _SCRATCH, "implicit arguments": _ARGUMENT}.get(
                 site.space, 0
@@ -237,6 +231,16 @@ def _parts(program: NativeProgram, site: AccessSite) -> int:
     unit = program.units[site.unit]
     natives = unit.instructions[unit.starts[site.pc] : unit.starts[site.pc + 1]]
     return sum(map(is_followed, natives))
+
+
+def _accesses(program: NativeProgram, site: AccessSite) -> int:
+    """Return how many accesses the instruction of a site makes each time."""
+    instruction = program.units[site.unit].unit.body[site.pc]
+    if isinstance(instruction, MARKS):
+        return 1
+    effects = footprint(instruction, program.kernel.platform).effects
+    found = (access_site(site.unit, site.pc, effect) for effect in effects)
+    return max(1, sum(one is not None and one.kind in _KINDS for one in found))
 
 
 def _entries(
@@ -270,7 +274,7 @@ def _fresh(sites: int, threads: int, entries: int, lines: int, banks: int) -> En
         channels=zeros(sites),
         touched=zeros(sites),
         cycles=zeros(sites),
-        scalar=zeros(2),
+        scalar=zeros(3),
         seen=zeros(SEEN if banks else 0),
         seen_in=zeros(SEEN if banks else 0),
         bank_in=zeros(banks),

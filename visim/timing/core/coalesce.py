@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from visim.timing.core.fields import ATOMIC, LOCAL
 
-ENTRIES, LINES = range(2)
+ENTRIES, LINES, DONE = range(3)
 OFF = -1
 """The address of a lane of a prefetch that is off."""
 SEEN = 1 << 15
@@ -23,9 +23,9 @@ class Sites(NamedTuple):
 
     `masks`, `lanes` and `size` are as in the log. `kind` is what their messages do, 0 if these are
     not followed, `is_atomic` tells those to shared local memory apart. `parts` is how many native
-    messages there are, `position` which of how many (`of`) accesses of its instruction it is. The
-    address of a byte is `base` plus `own` times the number of the thread plus `bound` times that of
-    the surface plus the offset.
+    messages there are, `of` how many accesses its instruction makes, one after another: colours
+    that are not neighbours are one each, of the same site. The address of a byte is `base` plus
+    `own` times the number of the thread plus `bound` times that of the surface plus the offset.
     """
 
     masks: Any
@@ -34,7 +34,6 @@ class Sites(NamedTuple):
     kind: Any
     is_atomic: Any
     parts: Any
-    position: Any
     of: Any
     base: Any
     own: Any
@@ -62,7 +61,8 @@ class Entries(NamedTuple):
     """What comes out, and what is needed on the way.
 
     `entry_at`, `lines_at`, `cost` and `lines` are as in `Code`. By site: how often it ran with a
-    channel on, and how many channels, lines, cycles of shared local memory were on its way.
+    channel on, and how many channels, lines, cycles of shared local memory were on its way. `DONE`
+    of `scalar` are the accesses that the newest instruction has made already.
     """
 
     entry_at: Any
@@ -87,8 +87,9 @@ def room(sites: Sites, log: Log, entries: Entries) -> int:
         site = log.words[place] & 0xFFFFFFFF
         place += 1 + sites.masks[site] + sites.lanes[site]
         if sites.kind[site] and sites.parts[site]:
-            if sites.position[site] == 0:
+            if entries.scalar[DONE] == 0:
                 entries.scalar[ENTRIES] += sites.parts[site]
+            count(sites, entries, site)
             most = (sites.size[site] + log.line - 2) // log.line + 1
             entries.scalar[LINES] += sites.lanes[site] * most
     return entries.scalar[ENTRIES]
@@ -127,12 +128,19 @@ def access(sites: Sites, log: Log, entries: Entries, thread: int, place: int) ->
                 (part + 1) * lanes // parts,
             )
         return
-    if sites.position[site] == 0:
+    if entries.scalar[DONE] == 0:
         begin_entry(entries)
     channels(sites, log, entries, thread, place, 0, lanes)
-    if sites.position[site] == sites.of[site] - 1:
+    count(sites, entries, site)
+    if entries.scalar[DONE] == 0:
         for _ in range(1, parts):
             begin_entry(entries)
+
+
+def count(sites: Sites, entries: Entries, site: int) -> None:
+    """Count an access of an instruction; behind its last one the next instruction begins."""
+    done = entries.scalar[DONE] + 1
+    entries.scalar[DONE] = done if done < sites.of[site] else 0
 
 
 def begin_entry(entries: Entries) -> None:
