@@ -576,3 +576,63 @@ def test_what_others_may_have_changed_since_is_not_known(
         for mask in (0xFFFF, 0x81A5):
             assert compare(kernel, terms(seed), mask) is None
     assert not divisions
+
+
+ONE_MORE = "    add (M1, 16) V41(0,0)<1> V62(0,0)<1;1,0> 0x1:ud\n"
+FROM_LESS = {
+    "quotient": QUOTIENT.replace("cmp.ge", "cmp.lt").replace(
+        "V58(0,0)<1;1,0> V41(0,0)", "V62(0,0)<1;1,0> V58(0,0)"
+    ),
+    "remainder": REMAINDER.replace("cmp.lt", "cmp.le").replace(
+        "V58(0,0)<1;1,0> V41(0,0)", "V58(0,0)<1;1,0> V62(0,0)"
+    ),
+    "remainder by bits": BY_BITS.replace("cmp.ge", "cmp.lt").replace(
+        "V58(0,0)<1;1,0> V41(0,0)", "V62(0,0)<1;1,0> V58(0,0)"
+    ),
+}
+"""Ends that compare with d - 1, from which d was made."""
+FROM_OTHERS = {
+    "another comparison": FROM_LESS["quotient"].replace("cmp.lt", "cmp.le"),
+    "d - 1 that changes": CHANGE + FROM_LESS["quotient"],
+    "d for d - 1": FROM_LESS["quotient"].replace("V62", "V41"),
+}
+
+
+def divides_by_one_more(end: str, *, low_from_less: bool) -> str:
+    """Return a division by V41, which is V62 + 1; its low part may be made from V62 as well."""
+    head, body = SINGLES.split("k:\n")
+    known = "add (M1, 16) V43(0,0)<1> V41(0,0)<1;1,0> (-)V43(0,0)<1;1,0>\n"
+    assert known in body
+    if low_from_less:
+        part = "    add (M1, 16) V43(0,0)<1> V43(0,0)<1;1,0> 0x1:ud\n"
+        body = body.replace(known, known.replace("V41", "V62") + part)
+    name = ".decl V62 v_type=G type=ud num_elts=16 align=wordx32\n"
+    head = head.replace(".decl P2", f"{name}.decl P2")
+    return f"{head}k:\n{ONE_MORE}{body}{end}    ret (M1, 1)\n"
+
+
+@pytest.mark.parametrize("low_from_less", [False, True])
+@pytest.mark.parametrize("end", FROM_LESS)
+def test_a_divisor_that_is_compared_as_what_is_one_less(
+    divisions: list[Effect], end: str, low_from_less: bool
+) -> None:
+    text = divides_by_one_more(FROM_LESS[end], low_from_less=low_from_less)
+    kernel = harness.assemble(text, "dg2")
+    assert any(0 in halves(seed)["V41"] for seed in range(6))
+    for seed in range(6):
+        given = halves(seed)
+        given["V62"] = given["V41"] - np.uint32(1)
+        for mask in (0xFFFF, 0x81A5):
+            assert compare(kernel, given, mask) is None
+    assert divisions
+
+
+@pytest.mark.parametrize("end", FROM_OTHERS)
+def test_what_is_compared_with_something_else_stays(divisions: list[Effect], end: str) -> None:
+    text = divides_by_one_more(FROM_OTHERS[end], low_from_less=True)
+    kernel = harness.assemble(text, "dg2")
+    for seed in range(3):
+        given = halves(seed)
+        given["V62"] = given["V41"] - np.uint32(1)
+        assert compare(kernel, given, 0xFFFF) is None
+    assert not divisions

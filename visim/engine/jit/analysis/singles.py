@@ -16,7 +16,8 @@ d from R, where R >= d. That gives the quotient, since Q is it or one less:
   so below 1: q is at most one too small.
 - R, which is n mod d or d more, is no more than n, as Q is not negative: it does not wrap.
 
-By zero r is no number, so p and q are 0: the quotient is 1, the remainder n.
+By zero r is no number, so p and q are 0: the quotient is 1, the remainder n. Where the compiler
+has d - 1 at hand it compares d - 1 < R in place of d <= R. By zero d - 1 wraps: the quotient is 0.
 
 What stands in between can be one less than the quotient, so only the end of it all is replaced.
 """
@@ -63,44 +64,73 @@ class SingleQuotients:
         """
         symbols = self.symbols
         match symbols.parts(term):
-            case ("select", int(condition), int(chosen), int(other)):
-                pass
+            case ("select", int(condition), int(taken), int(kept)) if kept == symbols.number(0):
+                compared = self._compared(condition, reaches=True)
+            case ("select", int(condition), int(kept), int(taken)) if kept == symbols.number(0):
+                compared = self._compared(condition, reaches=False)
             case _:
                 return None
-        nothing = symbols.number(0)
-        match symbols.parts(condition):
-            case ("le", kind, int(d), int(rest)) if kind == UD:
-                is_quotient = chosen == symbols.number(MINUS_ONE)
-                corrects = (is_quotient or chosen == d) and other == nothing
-            case ("lt", kind, int(rest), int(d)) if kind == UD:
-                corrects, is_quotient = (chosen, other) == (nothing, d), False
-            case _:
-                return None
-        raw = self._raw(rest, d) if corrects else None
+        if compared is None:
+            return None
+        rest, d, as_sum, by_zero = compared
+        is_quotient = taken == symbols.number(MINUS_ONE)
+        raw = self._raw(rest, d) if is_quotient or taken == d else None
         if raw is None:
             return None
         n = symbols.added(rest, symbols.product(raw, d))
-        if raw != raw_quotient(symbols, n, d):
+        if raw not in {raw_quotient(symbols, n, d, form) for form in (d, as_sum)}:
             return None
         others = symbols.added(symbols.added(symbol, term), raw if is_quotient else rest, -1)
         whole, part = (self._expression(one, value) for one in (n, d))
         if whole is None or part is None:
             return None
-        found = divided(whole, part, by_zero=1)
+        found = divided(whole, part, by_zero=by_zero)
         if not is_quotient:
             found = node("add", UD, whole, unary("neg", node("mul", UD, found, part)))
         return self._sum(found, others, value)
 
+    def _compared(
+        self, condition: Symbol, *, reaches: bool
+    ) -> tuple[Symbol, Symbol, Symbol, int] | None:
+        """Return R, d, d as the sum that it may be, and the quotient by zero of a comparison.
+
+        Args:
+            condition: the comparison.
+            reaches: whether it holds where R reaches d, or else where R is below d.
+        """
+        match self.symbols.parts(condition):
+            case ("le", kind, int(d), int(rest)) if kind == UD and reaches:
+                return rest, d, d, 1
+            case ("lt", kind, int(less), int(rest)) if kind == UD and reaches:
+                return rest, *self._one_more(less, rest), 0
+            case ("lt", kind, int(rest), int(d)) if kind == UD:
+                return rest, d, d, 1
+            case ("le", kind, int(rest), int(less)) if kind == UD:
+                return rest, *self._one_more(less, rest), 0
+            case _:
+                return None
+
+    def _one_more(self, less: Symbol, rest: Symbol) -> tuple[Symbol, Symbol]:
+        """Return d and the sum that it is, of d - 1 and of R: variables may hold both."""
+        sums, one = self.values.sum, self.symbols.number(1)
+        as_sum = self.symbols.added(less, one)
+        found = self.symbols.added(sums(less), one)
+        return next((d for d in sorted(self._factors(rest)) if sums(d) == found), as_sum), as_sum
+
     def _raw(self, rest: Symbol, d: Symbol) -> Symbol | None:
         """Return Q of `n - Q * d`."""
+        factors = self._factors(rest)
+        return next(iter(factors - {d}), d) if factors else None
+
+    def _factors(self, rest: Symbol) -> frozenset[Symbol]:
+        """Return Q and d of `n - Q * d`."""
         for term, factor in self.symbols.terms(rest).items():
             match self.symbols.parts(term):
                 case ("mul", factors) if factor == MINUS_ONE:
-                    others = cast("frozenset[Symbol]", factors) - {d}
-                    return next(iter(others), d)
+                    return cast("frozenset[Symbol]", factors)
                 case _:
                     pass
-        return None
+        return frozenset()
 
     def _expression(self, symbol: Symbol, value: Expr) -> Expr | None:
         return self.values.expression(symbol, value.lanes, self.channel)
@@ -118,18 +148,18 @@ class SingleQuotients:
         return found.bits_as(value.type)
 
 
-def raw_quotient(symbols: Symbols, n: Symbol, d: Symbol) -> Symbol:
-    """Return the symbol of Q, which the compiler corrects."""
+def raw_quotient(symbols: Symbols, n: Symbol, d: Symbol, as_sum: Symbol) -> Symbol:
+    """Return the symbol of Q, which the compiler corrects; d may be known as a sum, too."""
     near, zero = Rounding.NEAREST_EVEN, Rounding.ZERO
 
     def single(value: Symbol) -> Symbol:
         return symbols.of("convert", F, zero, UD, value)
 
-    def apart(value: Symbol) -> tuple[Symbol, Symbol]:
+    def apart(value: Symbol, as_sum: Symbol) -> tuple[Symbol, Symbol]:
         high = single(value)
-        return high, single(symbols.added(value, symbols.cut(high), -1))
+        return high, single(symbols.added(as_sum, symbols.cut(high), -1))
 
-    (a, a_low), (b, b_low) = apart(n), apart(d)
+    (a, a_low), (b, b_low) = apart(n, n), apart(d, as_sum)
     reciprocal = symbols.floats("fdiv", F, near, symbols.of("number", F, 1), b)
     less = symbols.of("bitcast", F, symbols.number(_LESS))
     factor = symbols.floats("ffma", F, zero, reciprocal, less, reciprocal)

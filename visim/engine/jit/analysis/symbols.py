@@ -54,6 +54,8 @@ class ValueFollower:
         default_factory=dict[tuple[str, int, int], Value]
     )
     _writes: dict[int, int] = field(default_factory=dict[int, int])
+    _inputs: dict[Symbol, Symbol] = field(default_factory=dict[Symbol, Symbol])
+    """The sums that inputs are."""
     _reads: dict[tuple[Symbol, int | None], tuple[Expr, int]] = field(
         default_factory=dict[tuple[Symbol, int | None], tuple[Expr, int]]
     )
@@ -116,6 +118,10 @@ class ValueFollower:
         self._reads.clear()
         self.first = 1 + max(self._writes.values(), default=self.first)
         self._writes.clear()
+
+    def sum(self, symbol: Symbol) -> Symbol:
+        """Return the sum that an input is, or else the symbol itself."""
+        return self._inputs.get(symbol, symbol)
 
     def _version(self, variable: int) -> int:
         """Return a number that changes whenever a variable may have been written."""
@@ -313,14 +319,16 @@ class ValueFollower:
         known, version = self._values.get(elements), self._version(elements[0])
         if known is None and kind.is_float and self.lasting is not None:
             known = self.lasting(elements)
-        if known is not None and known.type == kind:
-            same = known.channel == channel and (expr.lanes == 1 or len(elements[1]) > 1)
-            if known.channel is None or same:
-                if self.symbols.parts(known.symbol)[0] != "input":
-                    self._reads[known.symbol, known.channel] = expr, version
-                return known.symbol
+        one = expr.lanes > 1 and len(elements[1]) == 1
+        if known is not None and known.type == kind and _holds(known, channel, one=one):
+            if self.symbols.parts(known.symbol)[0] != "input":
+                self._reads[known.symbol, known.channel] = expr, version
+            return known.symbol
         found = self.symbols.of("input", kind, elements, version)
         self._reads[found, None] = expr, version
+        known = self._sums.get(elements)
+        if known is not None and known.type == kind and _holds(known, channel, one=one):
+            self._inputs[found] = known.symbol
         return found
 
     def _predicate(self, expr: Expr, channel: int | None) -> Symbol | None:
@@ -329,6 +337,11 @@ class ValueFollower:
         if known is None or known.channel not in {None, channel}:
             return None
         return known.symbol
+
+
+def _holds(known: Value, channel: int | None, *, one: bool) -> bool:
+    """Whether what a write has left is there for a channel; `one`: one element for all lanes."""
+    return known.channel is None or (known.channel == channel and not one)
 
 
 def _as_unsigned(kind: DataType) -> DataType:

@@ -13,6 +13,7 @@ from visim.engine.jit.analysis.exploring import explore
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.analysis.meetings import goes_in_step
+from visim.engine.jit.analysis.quotients import with_divisions
 from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.emit.choice import optimised, takes_mir
 from visim.engine.jit.emit.errors import NotEmitted
@@ -87,6 +88,8 @@ class ModuleWriter(ModuleFrame):
 
     def _function(self, flow: Flow, *, lifts: bool) -> str:
         """Return the text of a unit, from MIR where that `lifts` it and nothing is in its way."""
+        if not self.flat and self.version.runs(Pass.DIVISION):
+            flow = with_divisions(self.kernel, flow)
         if lifts:
             try:
                 return MirUnitWriter(self, flow, optimised(self, flow)).write()

@@ -10,7 +10,6 @@ from visim.engine.jit.analysis.ages import Data
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.foreseen import Foreseen, foreseen_loops
-from visim.engine.jit.analysis.quotients import with_divisions
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
@@ -48,8 +47,6 @@ class UnitWriter(UnitFrame):
     """Writes the function of one unit."""
 
     def __init__(self, module: ModuleFrame, flow: Flow) -> None:
-        if not module.flat and module.version.runs(Pass.DIVISION):
-            flow = with_divisions(module.kernel, flow)
         data = Data(flow)
         slots, affine, regions = _analysis(module, flow)
         super().__init__(module, flow, slots, affine, regions, data)
