@@ -21,11 +21,11 @@ from collections.abc import Callable
 
 from visim.device.models import ADDRESS_BITS
 
-NODE = "/dev/dri/renderD128"
+NODE, FIRST = "/dev/dri/renderD", 128
 QUERY, CREATE, OFFSET, VM, VM_GONE, BIND, QUEUE, QUEUE_GONE, PROPERTY, EXEC, WAIT = range(
     0x40, 0x4B
 )
-CLOSE, VERSION = 0x09, 0x00
+CLOSE, VERSION, SHARE, TAKE = 0x09, 0x00, 0x2D, 0x2E
 PAGE, OBJECT = 4096, 1 << 16
 BATCH, DATA = 0x2345_0000_0000, 0x2345_0010_0000
 END = 0x0500_0000
@@ -39,8 +39,8 @@ class Refused(Exception):
 class Device:
     """An open render node."""
 
-    def __init__(self) -> None:
-        self.file = os.open(NODE, os.O_RDWR | os.O_CLOEXEC)
+    def __init__(self, number: int = 0) -> None:
+        self.file = os.open(f"{NODE}{FIRST + number}", os.O_RDWR | os.O_CLOEXEC)
 
     def ask(self, command: int, layout: str, *values: int) -> tuple[int, ...]:
         """Do an ioctl with a structure; return the structure afterwards."""
@@ -173,6 +173,41 @@ def barrier() -> object:
         except Refused as refused:
             found.append(refused.args[0])
     return found
+
+
+def _refusal(action: Callable[[], object]) -> str:
+    try:
+        action()
+    except Refused as error:
+        return str(error.args[0])
+    return "taken"
+
+
+def shared() -> object:
+    """An object of one device is mapped by another, and stays until nobody holds it."""
+    first, second = Device(), Device(1)
+    handle = first.create()
+    token = first.ask(SHARE, "2Ii", handle, os.O_RDWR | os.O_CLOEXEC, 0)[2]
+    early = _refusal(lambda: second.bind(second.vm(), DATA, OBJECT, handle))
+    taken = second.ask(TAKE, "2Ii", 0, 0, os.dup(token))[0]
+    size = os.lseek(token, 0, os.SEEK_END)
+    os.close(token)
+    first.ask(CLOSE, "2I", handle, 0)
+    work = Work(second)
+    second.bind(work.vm, DATA + OBJECT, OBJECT, taken)
+    view = second.show(taken)
+    work.run(*store(DATA + OBJECT, 77))
+    return {
+        "size": size,
+        "before it is taken": early,
+        "arrives": wait(lambda: view[:4] == struct.pack("<I", 77)),
+        "closed": _refusal(lambda: first.ask(SHARE, "2Ii", handle, 0, 0)),
+        "no file": _refusal(lambda: second.ask(TAKE, "2Ii", 0, 0, 999)),
+        "another file": _refusal(lambda: second.ask(TAKE, "2Ii", 0, 0, 0)),
+        "flags": _refusal(lambda: second.ask(SHARE, "2Ii", taken, 1 << 20, 0)),
+        "end": _refusal(lambda: second.ask(CLOSE, "2I", taken, 0)),
+        "twice": _refusal(lambda: second.ask(CLOSE, "2I", taken, 0)),
+    }
 
 
 def program_memory() -> object:
@@ -330,6 +365,7 @@ def hostile() -> object:
     device = Device()
     device.create()
     commands = [CREATE, OFFSET, VM, VM_GONE, BIND, QUEUE, QUEUE_GONE, PROPERTY, EXEC, CLOSE, QUERY]
+    commands += [SHARE, TAKE]
     for _ in range(3000):
         command = chance.choice([*commands, WAIT, VERSION])
         words = [

@@ -19,21 +19,22 @@ _BLOCKING = 1
 
 
 class OpenCL:
-    """A context on a GPU, and a queue in order."""
+    """A context on GPUs of a platform, and a queue in order on each; work goes to `queue`."""
 
-    def __init__(self, platform: int = 0) -> None:
+    def __init__(self, platform: int = 0, devices: int = 1) -> None:
         self.cl = Interface("libOpenCL.so.1")
         count = c_uint32()
         self.cl.call("clGetPlatformIDs", 0, None, byref(count))
-        platforms, self.device = (c_void_p * count.value)(), c_void_p()
+        platforms, gpus = (c_void_p * count.value)(), (c_void_p * devices)()
         self.cl.call("clGetPlatformIDs", count, platforms, None)
         self.platforms, gpu = count.value, ctypes.c_ulong(_GPU)
         found = c_void_p(platforms[platform])
-        self.cl.call("clGetDeviceIDs", found, gpu, 1, byref(self.device), None)
-        one = byref(self.device)
-        self.context = self.cl.make("clCreateContext", None, 1, one, None, None)
-        make_queue = "clCreateCommandQueueWithProperties"
-        self.queue = self.cl.make(make_queue, self.context, self.device, None)
+        self.cl.call("clGetDeviceIDs", found, gpu, devices, gpus, None)
+        self.device = c_void_p(gpus[0])
+        self.context = self.cl.make("clCreateContext", None, devices, gpus, None, None)
+        name = "clCreateCommandQueueWithProperties"
+        self.queues = [self.cl.make(name, self.context, c_void_p(one), None) for one in gpus]
+        self.queue = self.queues[0]
 
     def name(self) -> str:
         """Return the device's name."""
@@ -46,8 +47,7 @@ class OpenCL:
         text = c_char_p(source.encode())
         make = "clCreateProgramWithSource"
         program = self.cl.make(make, self.context, 1, byref(text), None)
-        one = byref(self.device)
-        self.cl.call("clBuildProgram", program, 1, one, c_char_p(options.encode()), None, None)
+        self.cl.call("clBuildProgram", program, 0, None, c_char_p(options.encode()), None, None)
         return program
 
     def kernel(self, program: c_void_p, name: str) -> c_void_p:
@@ -189,6 +189,20 @@ def saxpy_on_each() -> object:
         cl.set(kernel, struct.pack("<f", 2), y, y)
         cl.run(kernel, 100)
         found.append([cl.name(), struct.unpack("<100f", cl.read(y, 400))[99]])
+    return found
+
+
+def saxpy_on_both() -> object:
+    """Two devices of one context take turns on one buffer, and each reads what is in it."""
+    cl = OpenCL(devices=2)
+    y, kernel = cl.buffer(400), cl.kernel(cl.build(SAXPY), "saxpy")
+    cl.write(y, struct.pack("<100f", *range(100)))
+    cl.set(kernel, struct.pack("<f", 2), y, y)
+    found: list[float] = []
+    for queue in (*cl.queues, *cl.queues):
+        cl.queue = queue
+        cl.run(kernel, 100)
+        found.append(struct.unpack("<100f", cl.read(y, 400))[99])
     return found
 
 

@@ -83,6 +83,12 @@ def test_a_program_sees_several_devices() -> None:
     ], done.stderr
 
 
+@pytest.mark.parametrize("pair", ["bmg,bmg", "tgllp,tgllp"])
+def test_equal_devices_share_a_context(pair: str) -> None:
+    done = visim_exec(*program("saxpy_on_both"), options=("--device", pair))
+    assert json.loads(done.stdout or "null") == [297.0, 891.0, 2673.0, 8019.0], done.stderr
+
+
 _HOSTS = {
     "linked": [10, 16, 22, 28, 34, 40, 46, 52, 58, 64],
     "binary": [0, 297.0],

@@ -117,6 +117,20 @@ def test_writes_of_the_program_have_a_barrier() -> None:
     assert play("barrier") == ["EINVAL", "EINVAL", "ENOENT"]
 
 
+def test_devices_share_objects() -> None:
+    assert play("shared", VISIM_DEVICE="bmg,bmg") == {
+        "size": 1 << 16,
+        "before it is taken": "ENOENT",
+        "arrives": True,
+        "closed": "ENOENT",
+        "no file": "EBADF",
+        "another file": "EINVAL",
+        "flags": "EINVAL",
+        "end": "taken",
+        "twice": "EINVAL",
+    }
+
+
 def test_the_copy_engine_reaches_the_programs_own_memory() -> None:
     assert play("program_memory") == [True, "hello", "hello"]
 

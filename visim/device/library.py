@@ -21,7 +21,7 @@ from visim.errors import ToolMissing
 SOURCES = (
     *("devices.c", "interpose.c", "objects.c", "queries.c", "queues.c", "starting.c"),
     *("i915.c", "i915_binding.c", "i915_contexts.c", "i915_executing.c", "i915_queries.c"),
-    *("usercopy.c", "vmprocess.c", "vms.c"),
+    *("sharing.c", "usercopy.c", "vmprocess.c", "vms.c"),
 )
 _VENDOR_SOURCES = ("vendor.c", "vendor_arguments.c", "vendor_sources.c")
 _HEADERS = ("device.h", "i915.h", "i915_uapi.h", "objects.h", "vendor.h", "xe_uapi.h")

@@ -56,9 +56,9 @@ uint64_t cycles_now(const struct model *model, uint64_t *cpu_time, int32_t clock
 
 /* objects.c: memory objects, VMs, queues. All return 0 or a negative errno. */
 int memory_file(void);
-int create_object(const struct model *model, struct xe_gem_create *request);
+int create_object(int device, struct xe_gem_create *request);
 int object_offset(uint32_t handle, uint64_t *offset);
-int close_object(uint32_t handle);
+int close_object(int device, uint32_t handle);
 int create_vm(int device, struct xe_vm_create *request);
 int destroy_vm(uint32_t vm);
 int bind_vm(const struct xe_vm_bind *request);
@@ -71,9 +71,14 @@ int wait_fence(struct xe_wait *request);
 void finish_all(void);
 void forget_all_after_fork(void);
 
+/* sharing.c: objects that several devices hold. */
+int share_object(int device, struct drm_prime *request);
+int take_shared(int device, struct drm_prime *request);
+void forget_shared(int fd);
+
 /* i915.c, i915_contexts.c */
 int answer_i915(int device, unsigned command, void *argument);
-int close_bound_object(uint32_t handle);
+int close_bound_object(int device, uint32_t handle);
 void forget_contexts_after_fork(void);
 
 /* vmprocess.c: the process in which a VM's commands run. */

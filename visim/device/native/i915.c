@@ -4,10 +4,10 @@
 
 #include "i915.h"
 
-static int create_in_system(const struct model *model, struct i915_gem_create *request) {
+static int create_in_system(int device, struct i915_gem_create *request) {
     if (!request->size) return -EINVAL;
     request->size = aligned(request->size, PAGE);
-    return make_object(model, request->size, PLACE_SYSTEM, &request->handle);
+    return make_object(device, request->size, PLACE_SYSTEM, &request->handle);
 }
 
 /* The regions of which an object may be in any; where there is memory of the device, it is there. */
@@ -27,25 +27,26 @@ static int read_regions(const struct model *model, uint64_t place, uint32_t *pla
     return 0;
 }
 
-static int create_in_regions(const struct model *model, struct i915_gem_create_ext *request) {
+static int create_in_regions(int device, struct i915_gem_create_ext *request) {
     uint32_t placement = PLACE_SYSTEM;
     if (!request->size || request->flags) return -EINVAL;
     const int result = request->extensions
-                           ? read_regions(model, request->extensions, &placement)
+                           ? read_regions(device_at(device), request->extensions, &placement)
                            : 0;
     if (result) return result;
     const bool in_vram = placement & PLACE_VRAM;
     request->size = aligned(request->size, in_vram ? OBJECT_ALIGNMENT : PAGE);
-    return make_object(model, request->size, placement, &request->handle);
+    return make_object(device, request->size, placement, &request->handle);
 }
 
-static int lend_memory(struct i915_gem_userptr *request) {
+static int lend_memory(int device, struct i915_gem_userptr *request) {
     if (request->flags & ~(uint32_t)(USERPTR_READ_ONLY | USERPTR_PROBE)) return -EINVAL;
     if (!request->size || !request->address) return -EINVAL;
     if (request->address % PAGE || request->size % PAGE) return -EINVAL;
     if (request->address + request->size < request->address) return -EINVAL;
     const bool is_read_only = request->flags & USERPTR_READ_ONLY;
-    return make_program_object(request->address, request->size, is_read_only, &request->handle);
+    return make_program_object(device, request->address, request->size, is_read_only,
+                               &request->handle);
 }
 
 static int set_domain(const struct i915_gem_set_domain *request) {
@@ -89,12 +90,12 @@ static int create_empty_vm(int device, struct i915_vm *request) {
     return request->extensions || request->flags ? -EINVAL : make_vm(device, &request->vm);
 }
 
-static int answer_memory(const struct model *model, unsigned command, void *argument) {
+static int answer_memory(int device, unsigned command, void *argument) {
     struct i915_gem_mmap_offset *shown = argument;
     switch (command) {
-        case I915_GEM_CREATE: return create_in_system(model, argument);
-        case I915_GEM_CREATE_EXT: return create_in_regions(model, argument);
-        case I915_GEM_USERPTR: return lend_memory(argument);
+        case I915_GEM_CREATE: return create_in_system(device, argument);
+        case I915_GEM_CREATE_EXT: return create_in_regions(device, argument);
+        case I915_GEM_USERPTR: return lend_memory(device, argument);
         case I915_GEM_MMAP_OFFSET: return object_offset(shown->handle, &shown->offset);
         case I915_GEM_SET_DOMAIN: return set_domain(argument);
         case I915_GEM_SET_CACHING: return 0; /* There are no caches. */
@@ -121,6 +122,6 @@ int answer_i915(int device, unsigned command, void *argument) {
         case I915_CONTEXT_GETPARAM: return get_context_param(device, argument);
         case I915_CONTEXT_SETPARAM: return set_context_param(device, argument);
         case I915_GEM_EXECBUFFER2: return execute_buffer(device, argument);
-        default: return answer_memory(model, command, argument);
+        default: return answer_memory(device, command, argument);
     }
 }

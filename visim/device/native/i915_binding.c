@@ -99,11 +99,12 @@ static int make_room(struct vm *vm, uint64_t address, uint64_t range) {
 }
 
 /* What is to be mapped where, for an object that somebody holds; one more use of it. */
-static int take_object(uint32_t handle, uint64_t address, struct mapping *mapping) {
+static int take_object(const struct vm *vm, uint32_t handle, uint64_t address,
+                       struct mapping *mapping) {
     int result = 0;
     pthread_mutex_lock(&tables_lock);
     struct object *object = object_at(handle);
-    if (!object || !object->is_open)
+    if (!object || !(object->open_on & 1u << vm->device))
         result = -ENOENT;
     else if (address > ADDRESS_END - PAGE || object->size > ADDRESS_END - address)
         result = -EINVAL;
@@ -154,7 +155,7 @@ int bind_object(struct vm *vm, uint32_t handle, uint64_t address) {
         if (result) return result;
         break;
     }
-    const int result = take_object(handle, address, &mapping);
+    const int result = take_object(vm, handle, address, &mapping);
     return result ? result : map_object(vm, &mapping);
 }
 
@@ -168,7 +169,7 @@ void sweep(struct vm *vm) {
         bool is_closed = false;
         if (has_closed) {
             pthread_mutex_lock(&tables_lock);
-            is_closed = !object_at(one->object)->is_open;
+            is_closed = !(object_at(one->object)->open_on & 1u << vm->device);
             pthread_mutex_unlock(&tables_lock);
         }
         const bool is_lost = one->kind == BIND_USERPTR && !is_there(one->offset, one->range);
@@ -193,17 +194,16 @@ static void unbind_closed(struct vm *vm, uint32_t handle) {
     pthread_mutex_unlock(&vm->lock);
 }
 
-int close_bound_object(uint32_t handle) {
+int close_bound_object(int device, uint32_t handle) {
     pthread_mutex_lock(&tables_lock);
     struct object *object = object_at(handle);
-    const bool was_open = object && object->is_open;
-    if (was_open) object->is_open = false;
+    const bool was_open = leave_handle(device, object);
     if (was_open) object->uses++; /* So that it stays until all VMs were asked. */
     const bool is_bound = was_open && object->uses > 1;
     pthread_mutex_unlock(&tables_lock);
     if (!was_open) return -EINVAL;
     for (uint32_t id = 1; is_bound && id < MOST_VMS; id++)
-        if (vms[id].exists) unbind_closed(&vms[id], handle);
+        if (vms[id].exists && vms[id].device == device) unbind_closed(&vms[id], handle);
     leave_object(handle);
     return 0;
 }

@@ -213,6 +213,7 @@ int fstat64(int fd, struct stat64 *found) {
 
 int close(int fd) {
     if (fd >= 0 && fd < MOST_FILES) __atomic_store_n(&device_of_file[fd], 0, __ATOMIC_RELAXED);
+    forget_shared(fd);
     return real_close(fd);
 }
 
@@ -258,7 +259,7 @@ static int answer_xe(int device, unsigned command, void *argument) {
     const struct model *model = device_at(device);
     switch (DRIVER_COMMANDS + command) {
         case XE_DEVICE_QUERY: return answer_query(model, argument);
-        case XE_GEM_CREATE: return create_object(model, argument);
+        case XE_GEM_CREATE: return create_object(device, argument);
         case XE_GEM_MMAP_OFFSET: return mmap_offset(model, argument);
         case XE_VM_CREATE: return create_vm(device, argument);
         case XE_VM_DESTROY: return destroy_vm(((struct xe_vm_destroy *)argument)->vm);
@@ -275,8 +276,13 @@ static int answer_xe(int device, unsigned command, void *argument) {
 static int answer(int device, unsigned command, void *argument) {
     const bool is_i915 = plays_i915();
     const uint32_t handle = ((struct drm_gem_close *)argument)->handle;
-    if (command == DRM_VERSION) return answer_version(argument);
-    if (command == DRM_GEM_CLOSE) return is_i915 ? close_bound_object(handle) : close_object(handle);
+    switch (command) {
+        case DRM_VERSION: return answer_version(argument);
+        case DRM_GEM_CLOSE: return (is_i915 ? close_bound_object : close_object)(device, handle);
+        case DRM_PRIME_HANDLE_TO_FD: return share_object(device, argument);
+        case DRM_PRIME_FD_TO_HANDLE: return take_shared(device, argument);
+        default: break;
+    }
     if (command < DRIVER_COMMANDS) return -EINVAL;
     return (is_i915 ? answer_i915 : answer_xe)(device, command - DRIVER_COMMANDS, argument);
 }

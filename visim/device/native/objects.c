@@ -18,7 +18,7 @@ struct free_range {
 
 pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1;
-static uint64_t file_bytes, file_end = STATUS_BYTES, used[3];
+static uint64_t file_bytes, file_end = STATUS_BYTES, used_vram[MOST_DEVICES], used_system;
 volatile uint32_t *status_words;
 static struct free_range *free_ranges;
 static struct object *objects;
@@ -103,11 +103,16 @@ static uint32_t free_handle(void) {
     return ++object_count;
 }
 
+/* How much is taken of the memory that an object is in. */
+static uint64_t *used_of(const struct object *object) {
+    return object->placement & PLACE_VRAM ? &used_vram[object->maker] : &used_system;
+}
+
 static void drop_object(struct object *object) {
-    if (object->is_open || object->uses) return;
+    if (object->open_on || object->uses) return;
     if (!object->program) {
         give_range(object->offset, aligned(object->size, OBJECT_ALIGNMENT));
-        used[object->placement & PLACE_VRAM ? 1 : 0] -= object->size;
+        *used_of(object) -= object->size;
     }
     free(object->batches);
     *object = (struct object){.size = 0};
@@ -127,13 +132,13 @@ static int fill_object(struct object *object, const struct object *wanted) {
     if (!offset) return -ENOMEM;
     *object = *wanted;
     object->offset = offset;
-    used[wanted->placement & PLACE_VRAM ? 1 : 0] += wanted->size;
+    *used_of(wanted) += wanted->size;
     return 0;
 }
 
 /* Gives an object a handle. */
 static int add_object(const struct object *wanted, uint64_t most, uint32_t *handle) {
-    const uint64_t taken = used[wanted->placement & PLACE_VRAM ? 1 : 0];
+    const uint64_t taken = *used_of(wanted);
     if (wanted->size > most || (!wanted->program && taken > most - wanted->size)) return -ENOMEM;
     const uint32_t found = free_handle();
     if (!found) return -ENOMEM;
@@ -147,10 +152,16 @@ static int add_object(const struct object *wanted, uint64_t most, uint32_t *hand
     return 0;
 }
 
-int make_object(const struct model *model, uint64_t size, uint32_t placement, uint32_t *handle) {
+static uint8_t bit_of(int device) { return (uint8_t)(1u << device); }
+
+int make_object(int device, uint64_t size, uint32_t placement, uint32_t *handle) {
+    const struct model *model = device_at(device);
     const bool in_vram = placement & PLACE_VRAM;
-    const struct object wanted = {
-        .size = size, .asked = asked_of(size), .placement = placement, .is_open = true};
+    const struct object wanted = {.size = size,
+                                  .asked = asked_of(size),
+                                  .placement = placement,
+                                  .maker = device,
+                                  .open_on = bit_of(device)};
     pthread_mutex_lock(&tables_lock);
     const int result =
         add_object(&wanted, in_vram ? model->vram_bytes : model->system_bytes, handle);
@@ -158,11 +169,13 @@ int make_object(const struct model *model, uint64_t size, uint32_t placement, ui
     return result;
 }
 
-int make_program_object(uint64_t program, uint64_t size, bool is_read_only, uint32_t *handle) {
+int make_program_object(int device, uint64_t program, uint64_t size, bool is_read_only,
+                        uint32_t *handle) {
     const struct object wanted = {.size = size,
                                   .program = program,
                                   .placement = PLACE_SYSTEM,
-                                  .is_open = true,
+                                  .maker = device,
+                                  .open_on = bit_of(device),
                                   .is_read_only = is_read_only};
     pthread_mutex_lock(&tables_lock);
     const int result = add_object(&wanted, UINT64_MAX, handle);
@@ -170,11 +183,11 @@ int make_program_object(uint64_t program, uint64_t size, bool is_read_only, uint
     return result;
 }
 
-int create_object(const struct model *model, struct xe_gem_create *request) {
-    const uint32_t known = PLACE_SYSTEM | (model->vram_bytes ? PLACE_VRAM : 0);
+int create_object(int device, struct xe_gem_create *request) {
+    const uint32_t known = PLACE_SYSTEM | (device_at(device)->vram_bytes ? PLACE_VRAM : 0);
     if (request->extensions || !request->size || request->size % PAGE) return -EINVAL;
     if (!request->placement || request->placement & ~known) return -EINVAL;
-    return make_object(model, request->size, request->placement, &request->handle);
+    return make_object(device, request->size, request->placement, &request->handle);
 }
 
 int object_offset(uint32_t handle, uint64_t *offset) {
@@ -186,14 +199,18 @@ int object_offset(uint32_t handle, uint64_t *offset) {
     return is_in_file ? 0 : object ? -ENODEV : -ENOENT;
 }
 
-int close_object(uint32_t handle) {
+/* Takes an object's handle from a device; false if it has none. The tables' lock is held. */
+bool leave_handle(int device, struct object *object) {
+    if (!object || !(object->open_on & bit_of(device))) return false;
+    object->open_on &= (uint8_t)~bit_of(device);
+    return true;
+}
+
+int close_object(int device, uint32_t handle) {
     pthread_mutex_lock(&tables_lock);
     struct object *object = object_at(handle);
-    const bool was_open = object && object->is_open;
-    if (was_open) {
-        object->is_open = false;
-        drop_object(object);
-    }
+    const bool was_open = leave_handle(device, object);
+    if (was_open) drop_object(object);
     pthread_mutex_unlock(&tables_lock);
     return was_open ? 0 : -EINVAL;
 }

@@ -18,7 +18,9 @@ struct object {
     uint64_t asked;        /* what the program asked for; 0 is not known */
     uint64_t program;      /* where it is, if it is the program's own memory; else 0 */
     uint32_t uses, placement;
-    bool is_open, is_read_only;
+    int maker;       /* the device whose memory it takes */
+    uint8_t open_on; /* a bit for each device that holds its handle */
+    bool is_read_only;
     struct use *batches; /* the last one of each queue; only i915 asks for them */
     uint32_t batch_count, batch_room;
 };
@@ -54,9 +56,11 @@ extern struct queue queues[MOST_QUEUES];
 extern volatile uint32_t *status_words; /* a VM's process writes them, too */
 
 /* objects.c */
-int make_object(const struct model *model, uint64_t size, uint32_t placement, uint32_t *handle);
-int make_program_object(uint64_t program, uint64_t size, bool is_read_only, uint32_t *handle);
+int make_object(int device, uint64_t size, uint32_t placement, uint32_t *handle);
+int make_program_object(int device, uint64_t program, uint64_t size, bool is_read_only,
+                        uint32_t *handle);
 struct object *object_at(uint32_t handle);
+bool leave_handle(int device, struct object *object);
 void end_use(uint32_t handle);
 uint64_t aligned(uint64_t size, uint64_t to);
 

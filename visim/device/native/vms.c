@@ -104,7 +104,8 @@ uint64_t canonical(uint64_t address, const struct model *model) {
 }
 
 /* Checks a MAP and gives its object one more use. */
-static int new_mapping(const struct xe_bind_op *op, uint64_t address, struct mapping *mapping) {
+static int new_mapping(const struct vm *vm, const struct xe_bind_op *op, uint64_t address,
+                       struct mapping *mapping) {
     *mapping = (struct mapping){.address = address,
                                 .range = op->range,
                                 .kind = op->op,
@@ -113,7 +114,7 @@ static int new_mapping(const struct xe_bind_op *op, uint64_t address, struct map
     if (op->op == BIND_USERPTR) return op->flags & (BIND_NULL | BIND_MIRROR) ? -EINVAL : 0;
     if (op->flags & (BIND_MIRROR | BIND_NULL)) return -EOPNOTSUPP;
     struct object *object = object_at(op->object);
-    if (!object) return -ENOENT;
+    if (!object || !(object->open_on & 1u << vm->device)) return -ENOENT;
     const uint64_t size = aligned(object->size, OBJECT_ALIGNMENT);
     if (op->offset > size || op->range > size - op->offset) return -EINVAL;
     if (op->offset == 0) mapping->asked = object->asked;
@@ -135,7 +136,7 @@ static int change_mappings(struct vm *vm, const struct xe_bind_op *op, struct me
     switch (op->op) {
         case BIND_MAP:
         case BIND_USERPTR:
-            result = address % PAGE ? -EINVAL : new_mapping(op, address, &mapping);
+            result = address % PAGE ? -EINVAL : new_mapping(vm, op, address, &mapping);
             if (result == 0) result = add_mapping(vm, &mapping);
             *message = mapping_message(&mapping);
             return result;

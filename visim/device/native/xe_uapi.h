@@ -41,6 +41,14 @@ struct drm_gem_close {
     uint32_t handle, pad;
 };
 
+struct drm_prime {
+    uint32_t handle, flags;
+    int32_t fd;
+};
+
+/* Flags of a shared object's file: as those of open. */
+enum { PRIME_READ_WRITE = 2, PRIME_CLOSE_ON_EXEC = 02000000 };
+
 enum {
     QUERY_ENGINES,
     QUERY_REGIONS,
