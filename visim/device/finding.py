@@ -160,14 +160,17 @@ class KernelFinder:
     def find(self, entry: int) -> Found | None:
         """Return the kernel that is entered at an address, None if its binary is nowhere.
 
-        A binary with vISA is preferred to one without. A program may have released its binary
-        before its kernels run; then the driver has it on disk. Files that are mapped, such as the
-        driver with its own kernels, are searched last.
+        A binary with vISA is preferred to one without. What the driver has just compiled it has
+        written to disk, too, which is read sooner than the program's memory; and a program may
+        have released its binary before its kernels run. Files that are mapped, such as the driver
+        with its own kernels, are searched last.
         """
         last = self._last.get(entry)
         if last is not None and last.section.is_at(self._space, last.start):
             return last
         found = self._known(entry)
+        if found is None or not found.binary.has_visa:
+            found = self._compiled(entry) or found
         if found is None or not found.binary.has_visa:
             self._search(of_files=False)
             found = self._known(entry) or found
@@ -212,6 +215,12 @@ class KernelFinder:
                     if binary.has_visa:
                         return found
         return found
+
+    def _compiled(self, entry: int) -> Found | None:
+        """Return the kernel at an address from what the driver has compiled for this program."""
+        fresh = () if self._kept is None else self._kept.fresh()
+        is_new = [self._add(data) for data in fresh]
+        return self._known(entry) if any(is_new) else None
 
     def _released(self, entry: int) -> Found | None:
         """Return the kernel at an address from a binary on disk."""

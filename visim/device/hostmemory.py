@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -144,6 +146,16 @@ class ProgramMemory:
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
             done += moved
+
+
+def begin_of(process: int) -> float:
+    """Return when a process was started, in seconds since 1970; now if the system does not tell."""
+    try:
+        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return time.time()
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
 
 
 def tells_of_an_end(error: BaseException | None) -> bool:

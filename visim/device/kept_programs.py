@@ -9,13 +9,17 @@ that a full disk has cut off would make each later build fail.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from visim.binary.extent import end_of_file
 
 VARIABLE = "NEO_CACHE_DIR"
 _SUFFIXES = (".cl_cache", ".l0_cache")
+_COARSE_S = 1.0
+"""So much earlier than now a file that is written now may say it was."""
 
 
 class KeptPrograms:
@@ -23,21 +27,31 @@ class KeptPrograms:
 
     Args:
         folder: the folder; it need not exist.
+        begun: when the program was started, in seconds since 1970.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, begun: float = 0.0) -> None:
         self._folder = folder
         self._seen: set[str] = set()
+        self._looked = begun - _COARSE_S
+
+    def fresh(self) -> Iterator[bytes]:
+        """Yield binaries that were written since the program began and not yielded before."""
+        since, self._looked = self._looked, time.time() - _COARSE_S
+        for path in _paths_since(self._folder, since):
+            if path not in self._seen:
+                yield from self._bytes(path)
 
     def unseen(self) -> Iterator[bytes]:
         """Yield binaries that were not yielded before, those used last first."""
         found = [(_used(path), path) for path in _paths(self._folder) if path not in self._seen]
         for _, path in sorted(found, reverse=True):
-            self._seen.add(path)
-            try:
-                yield Path(path).read_bytes()
-            except OSError:  # Another process has just removed it.
-                continue
+            yield from self._bytes(path)
+
+    def _bytes(self, path: str) -> Iterator[bytes]:
+        self._seen.add(path)
+        with suppress(OSError):  # Another process has just removed it.
+            yield Path(path).read_bytes()
 
 
 def remove_damaged(folder: Path) -> None:
@@ -55,6 +69,20 @@ def _paths(folder: Path) -> Iterator[str]:
         for name in names:
             if name.endswith(_SUFFIXES):
                 yield os.path.join(place, name)  # noqa: PTH118 - as os.walk has them
+
+
+def _paths_since(folder: Path, since: float) -> Iterator[str]:
+    """Yield the files that have appeared in a folder, or below it, since then."""
+    try:
+        has_changed = folder.stat().st_mtime >= since
+        entries = list(os.scandir(folder))
+    except OSError:  # It is not there, or another process has just removed it.
+        return
+    for one in entries:
+        if one.is_dir():
+            yield from _paths_since(Path(one.path), since)
+        elif has_changed and one.name.endswith(_SUFFIXES) and _used(one.path) >= since:
+            yield one.path
 
 
 def _is_whole(path: Path) -> bool:

@@ -33,7 +33,7 @@ from visim.linker.program import LinkedKernel
 from visim.machine.allocations import Allocation, aligned_zeros
 from visim.machine.memory import Memory
 from visim.runtime.building.loading import Contents, LoadedKernel, complete, examine_data
-from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
+from visim.runtime.launching.choice import RepeatedLaunches, weight_of
 from visim.runtime.launching.launch import make_engine
 from visim.runtime.launching.running import ExecutablePool
 from visim.runtime.launching.sources import with_source_line
@@ -51,8 +51,6 @@ _IMPLICIT_BUFFER, _IMPLICIT_ALIGNMENT = "implicit_arg_buffer", 64
 _HOW_TO_GET_LINES = (
     "\n   = help: visim exec --sanitize bounds compiles it with lines, so that its source is named"
 )
-NEVER_COMPILED = Weight(0, 0, 0)
-"""The weight of a kernel that the JIT refuses: the interpreter is always as fast."""
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ class Prepared:
     metadata: ZeKernel
     linked: LinkedKernel
     layout: PayloadLayout
-    weight: Weight
+    launches: RepeatedLaunches
     moves: PayloadMoves | None
     common_bytes: int
     """How much of the payload all threads share; the local ids of each follow in the data."""
@@ -169,7 +167,7 @@ class Kernels:
             kernel.metadata,
             linked,
             layout,
-            weight_of(linked),
+            RepeatedLaunches(weight_of(linked)),
             moves,
             common_bytes(found.info.payload_arguments),
             watch,
@@ -318,7 +316,7 @@ class Kernels:
 
         Where no engine is named, the interpreter runs what the JIT refuses.
         """
-        name = self._engine or fastest_engine(plan, prepared.weight)
+        name = self._engine or prepared.launches.engine(plan)
         pool = prepared.executables.get(name)
         if pool is None:
             code = prepared.linked if prepared.watch is None else prepared.watch.code
@@ -327,7 +325,7 @@ class Kernels:
             except UnsupportedError:
                 if self._engine is not None or name == "interpreter":
                     raise
-                prepared.weight = NEVER_COMPILED
+                prepared.launches.refuse_compiling()
                 return self._pool(prepared, plan)
             prepared.executables[name] = pool
         return name, pool

@@ -21,7 +21,7 @@ from visim.device.address_space import AddressSpace
 from visim.device.commands import GENERATIONS
 from visim.device.driver import I915
 from visim.device.finding import KernelFinder
-from visim.device.hostmemory import ProgramMemory, keep_layout, tells_of_an_end
+from visim.device.hostmemory import ProgramMemory, begin_of, keep_layout, tells_of_an_end
 from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import KeptPrograms
 from visim.device.launching import Kernels
@@ -76,8 +76,9 @@ class VirtualMachine:
         self.report = ProgramReport(model.name)
         engine = os.environ.get("VISIM_ENGINE") or None
         kept = os.environ.get(KEPT_PROGRAMS)
+        programs = KeptPrograms(Path(kept), begin_of(program)) if kept else None
         finder = KernelFinder(
-            *(self._space, memory, model.family, KeptPrograms(Path(kept)) if kept else None),
+            *(self._space, memory, model.family, programs),
             strings_stay=os.environ.get("VISIM_KERNEL_DRIVER") == I915,
         )
         found = os.environ.get(FOUND_VARIABLE)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+from visim.device.hostmemory import begin_of
 from visim.device.kept_programs import KeptPrograms, remove_damaged
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -27,6 +31,28 @@ def test_what_was_used_last_comes_first_and_once(tmp_path: Path) -> None:
     keep(tmp_path, "d4.cl_cache", b"newest", 5000)
     assert list(kept.unseen()) == [b"newest", b"old"]
     assert list(kept.unseen()) == []
+
+
+def test_what_was_compiled_since_the_program_began_is_found_alone(tmp_path: Path) -> None:
+    now = time.time()
+    keep(tmp_path, "a1.cl_cache", b"of another run", int(now) - 100)
+    keep(tmp_path, "b2.cl_cache", b"compiled", int(now) - 10)
+    kept = KeptPrograms(tmp_path, now - 20)
+    assert list(kept.fresh()) == [b"compiled"]
+    assert list(kept.fresh()) == []
+    keep(tmp_path, "b3.l0_cache", b"compiled later", int(now) + 1)
+    assert list(kept.fresh()) == [b"compiled later"]
+    assert list(kept.unseen()) == [b"of another run"]
+    assert list(KeptPrograms(tmp_path / "nowhere", now).fresh()) == []
+
+
+def test_processes_know_when_they_began() -> None:
+    before = time.time()
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert before - 1 <= begin_of(child.pid) <= time.time() + 1
+    finally:
+        child.communicate(b"\n")
 
 
 def test_what_another_process_removes_is_left_out(tmp_path: Path) -> None:
