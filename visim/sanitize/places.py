@@ -55,7 +55,13 @@ class Places:
             text = None if self._text_of is None else self._text_of(source)
             return Place(source.file, source.line, text, instruction.show())
         file, line, _ = place_of(instruction)
-        return Place(file, line, instruction.show(), instruction.show())
+        return Place(file, line, instruction.show() + self._behind(unit, pc), instruction.show())
+
+    def _behind(self, unit: int, pc: int) -> str:
+        """Say which line an instruction is behind that has none, as compilers move stores about."""
+        lines = (line for line in reversed(self._lines_of(unit)[:pc]) if line is not None)
+        before = next(lines, None)
+        return "" if before is None else f" (has no line; behind {before.file}:{before.line})"
 
 
 __all__ = ["Places", "TextOf"]
