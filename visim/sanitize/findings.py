@@ -71,7 +71,7 @@ class Finding:
         kind: what it is, such as "race-local"; docs/sanitizers.md lists all.
         buffer: the argument's name, or None.
         places: where: of a race both accesses, else the place, and of an uninitialised value where
-            it was read behind it.
+            it was read behind it, and then where it was read first, if that is another place.
         actors: who, one for each of the first places.
         message: what happened, in one or two sentences.
         count: how often the same was found.

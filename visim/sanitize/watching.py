@@ -144,7 +144,7 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         if wanted.flat:
             memories |= {Space.FLAT, Space.SURFACE}
         kept = frozenset(memories), wanted.strict, shadowed.distance
-        tracking = Tracking(*kept, has_groups=reach.has_groups)
+        tracking = Tracking(*kept, has_groups=reach.has_groups, origins=not wanted.is_quick)
         instruments.append(UninitInstrument(kernel, tracking, space))
     cells = wanted.cells
     if images is not None and "bounds" in wanted.names:

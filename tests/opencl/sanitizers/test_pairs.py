@@ -22,6 +22,7 @@ from tests.opencl.sanitizers.pairs_field import FIELD_PAIRS
 from tests.opencl.sanitizers.pairs_images import IMAGE_PAIRS
 from tests.opencl.sanitizers.pairs_kinds import KINDS_PAIRS
 from tests.opencl.sanitizers.pairs_more import MORE_PAIRS
+from tests.opencl.sanitizers.pairs_origins import ORIGIN_PAIRS
 from tests.opencl.sanitizers.pairs_parts import PART_PAIRS
 from tests.opencl.sanitizers.pairs_scopes import SCOPE_PAIRS
 from tests.opencl.sanitizers.pairs_undefined import UNDEFINED_PAIRS
@@ -31,6 +32,7 @@ SHARE = 24
 EVERY = (
     *(*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS),
     *(*BARRIER_PAIRS, *PART_PAIRS, *IMAGE_PAIRS, *CALL_PAIRS, *SCOPE_PAIRS, *BLIND_PAIRS),
+    *ORIGIN_PAIRS,
 )
 
 

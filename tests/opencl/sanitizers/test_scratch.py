@@ -15,7 +15,7 @@ SUMS = Pair(
   struct { int sum[17]; int count; } s;
   s.count = n;
   for (int i = 0; i < 17; i++) s.sum[i] = 0; //+
-  for (int i = 0; i < 5; i++) s.sum[(x[g] + i * l) % 17] += x[g + i];
+  for (int i = 0; i < 5; i++) s.sum[(x[g] + i * l) % 17] += x[g + i]; /*2*/
   y[g] = s.sum[x[g] % 17] * s.count; /*1*/
 """,
     current=True,

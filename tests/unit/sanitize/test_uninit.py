@@ -158,3 +158,19 @@ def test_what_a_launch_marks_does_not_stay():
 def test_only_memory_can_be_uninitialised():
     with pytest.raises(visim.ArgumentError, match="Uninitialised"):
         visim.Uninitialised(np.zeros((4, 4))[:, 1])
+
+
+@ENGINES
+def test_an_instruction_without_line_says_behind_which_one_it_is(engine: str):
+    (finding,) = findings('FILE "a.cl"\nLOC 4\n' + LOAD_SLM + "LOC 0\n" + STORE, engine)
+    use, read = finding.places
+    assert (use.text or "").endswith("(has no line; behind a.cl:4)")
+    assert (read.file, read.line) == ("a.cl", 4)
+
+
+@ENGINES
+def test_what_is_kept_in_local_memory_is_told_with_its_first_read(engine: str):
+    again = "mov (M1, 16) V37(0,0)<1> V35(0,0)<1;1,0>\n" + STORE_SLM
+    lines = ('FILE "a.cl"\nLOC 4\n' + LOAD_SLM, "LOC 5\n" + again, "LOC 6\n" + LOAD_SLM)
+    (finding,) = findings("".join(lines) + "LOC 7\n" + STORE, engine)
+    assert [place.line for place in finding.places] == [7, 6, 4]

@@ -1,14 +1,14 @@
 """The detector of uninitialised values: what reached a store, a branch or an address.
 
 A use is told with the place where the value was read: the last read of something undefined by the
-same channel of the same thread. Before a launch, and before each group, it marks what nothing has
-written: buffers that say so, local memory, and the memory of each thread.
+same channel of the same thread, and the read where that came from (`origins`). Before a launch, and
+before each group, it marks what nothing has written: buffers that say so, local memory, and the
+memory of each thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from visim.engine.accesses import Accesses, AccessSite
 from visim.engine.observers import GroupStart
@@ -17,10 +17,11 @@ from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings, Undefined
 from visim.sanitize.entries import watches
 from visim.sanitize.findings import Actor, Coordinates
-from visim.sanitize.uninit.instrument import ADDRESS, BRANCH, PREFIX, READ, STORE
+from visim.sanitize.uninit.instrument import ADDRESS, BRANCH, KEEP, PREFIX, READ, STORE
 from visim.sanitize.uninit.marks import Marks
 from visim.sanitize.uninit.memory import SCRATCH_BITS, ShadowSpace
-from visim.sem.effects import Space
+from visim.sanitize.uninit.origins import Extent, Origin, Origins, Read
+from visim.sem.effects import Atomic, Effect, Space
 
 _UNDEFINED = 0xFF
 _SURFACE_SHIFT = 48
@@ -32,21 +33,6 @@ _SAYS = {
     BRANCH: "goes where a value says that is not initialised",
     ADDRESS: "computes an address from a value that is not initialised",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A read of undefined bytes: the site, its channels and what they read, by address."""
-
-    site: AccessSite
-    channels: tuple[int, ...]
-    addresses: tuple[int, ...]
-    memory: Space
-
-
-@dataclass
-class _Thread:
-    reads: list[_Read] = field(default_factory=list[_Read])
 
 
 class UninitDetector:
@@ -66,12 +52,13 @@ class UninitDetector:
         self._marked: dict[int, int] = {}
         self._has_stored = False
         self._group: Coordinates = (0, 0, 0)
-        self._threads: dict[int, _Thread] = {}
-        self._memories: dict[tuple[int, int], tuple[Space, int]] = {}
+        self._reads: dict[int, list[Read]] = {}
+        self._kept = Origins()
+        self._extents: dict[tuple[int, int], Extent] = {}
 
     def begin_group(self, group: GroupStart) -> None:
         """Mark local memory, and the memory of each thread, as never written."""
-        self._group, self._threads = group.group, {}
+        self._group, self._reads, self._kept = group.group, {}, Origins()
         self._mark(self._space.slm, group.slm_bytes)
         for start, size in self._marks.private:
             self._mark(start, size)
@@ -105,54 +92,74 @@ class UninitDetector:
     def _look(
         self, number: int, site: AccessSite, channels: tuple[int, ...], values: list[int]
     ) -> None:
-        thread = self._threads.setdefault(number, _Thread())
         if site.operation == READ:
-            memory, _ = self._memory(site)
-            thread.reads.append(_Read(site, channels, tuple(values), memory))
-            if len(thread.reads) > _MOST_REMEMBERED:
-                del thread.reads[0]
+            self._read(number, site, channels, values)
             return
-        if site.operation == STORE:
-            self._has_stored = True
-            kept = [number for number, value in enumerate(values) if not self._is_private(value)]
-            if not kept:
+        if site.operation in {STORE, KEEP}:
+            self._has_stored |= site.operation == STORE
+            shown: list[int] = []
+            for place, value in enumerate(values):
+                if site.operation == KEEP or self._is_private(value):
+                    self._keep(number, site, channels[place], value)
+                else:
+                    shown.append(place)
+            if not shown:
                 return
-            values, channels = [values[n] for n in kept], tuple(channels[n] for n in kept)
-        self._use(number, thread, site, channels, values)
+            values, channels = [values[n] for n in shown], tuple(channels[n] for n in shown)
+        self._use(number, site, channels, values)
+
+    def _read(
+        self, number: int, site: AccessSite, channels: tuple[int, ...], values: list[int]
+    ) -> None:
+        """Remember a read; what an atomic changes stays undefined, and that is its reason."""
+        extent = self._extent(site)
+        origins = self._kept.of(extent, number, values)
+        read = Read(site, number, channels, tuple(values), extent, origins)
+        reads = self._reads.setdefault(number, [])
+        reads.append(read)
+        if len(reads) > _MOST_REMEMBERED:
+            del reads[0]
+        if self._is_atomic(site):
+            for channel, value in zip(channels, values, strict=True):
+                self._kept.keep(extent, number, value, read.origin(channel))
+
+    def _keep(self, number: int, site: AccessSite, channel: int, address: int) -> None:
+        """Remember where a value comes from that is stored where it is no output."""
+        read, found = self._last_read(number, (channel,))
+        if read is not None and channel in read.channels:
+            self._kept.keep(self._extent(site), number, address, read.origin(found))
 
     def _use(
-        self,
-        number: int,
-        thread: _Thread,
-        site: AccessSite,
-        channels: tuple[int, ...],
-        values: list[int],
+        self, number: int, site: AccessSite, channels: tuple[int, ...], values: list[int]
     ) -> None:
-        """Report a use, with the read that it comes from."""
-        read, channel = self._origin(thread, channels)
+        """Report a use, with the read that it comes from, and the first read of the same."""
+        read, channel = self._last_read(number, channels)
         user = self._surroundings.actor(self._group, number, channel)
         sides = [Side(site.unit, site.pc, user)]
         what, kind, buffer = "", "uninit-private", None
         source = "a variable that nothing has written"
         if read is not None:
             sides.append(Side(read.site.unit, read.site.pc, user))
-            at = read.channels.index(channel) if channel in read.channels else 0
-            kind, buffer, source = self._source(read, at)
+            origin = read.origin(channel)
+            kind, buffer, source = self._source(origin)
+            if (origin.site.unit, origin.site.pc) != (read.site.unit, read.site.pc):
+                first = self._surroundings.actor(self._group, origin.thread, origin.channel)
+                sides.append(Side(origin.site.unit, origin.site.pc, first))
+                source += f", which {_who(first)} has read and kept"
         if site.operation == STORE:
             value = values[channels.index(channel)] if channel in channels else values[0]
             what = self._target(value)
         said = _SAYS[site.operation].format(what=what)
         self._collector.add(kind, sides, f"{_who(user)} {said}: {source}", buffer=buffer)
 
-    def _origin(
-        self, thread: _Thread, channels: tuple[int, ...]
-    ) -> tuple[_Read | None, int | None]:
-        """Return the last read by one of some channels, and the channel.
+    def _last_read(self, number: int, channels: tuple[int, ...]) -> tuple[Read | None, int | None]:
+        """Return a thread's last read by one of some channels, and the channel.
 
         What compilers read themselves, such as arguments from the stack, is the last to be taken.
         """
-        found: tuple[_Read, int] | None = None
-        for read in reversed(thread.reads):
+        found: tuple[Read, int] | None = None
+        reads = self._reads.get(number, [])
+        for read in reversed(reads):
             for channel in channels:
                 if channel not in read.channels:
                     continue
@@ -162,31 +169,30 @@ class UninitDetector:
         if found is not None:
             return found
         channel = channels[0] if channels else None
-        return (thread.reads[-1] if thread.reads else None), channel
+        return (reads[-1] if reads else None), channel
 
-    def _source(self, read: _Read, at: int) -> tuple[str, str | None, str]:
+    def _source(self, origin: Origin) -> tuple[str, str | None, str]:
         """Return the kind of what was read, the buffer's name and words for it."""
-        address = read.addresses[at] if at < len(read.addresses) else 0
-        match read.memory:
+        address, extent = origin.address, origin.extent
+        match extent.memory:
             case Space.SLM:
                 return "uninit-local", None, self._surroundings.local_element(address)
             case Space.FLAT | Space.SURFACE:
-                if read.memory is Space.SURFACE:
+                if extent.memory is Space.SURFACE:
                     index, offset = address >> _SURFACE_SHIFT, address & (1 << _SURFACE_SHIFT) - 1
                     address = self._surroundings.surfaces.get(index, 0) + offset
                 area = self._surroundings.area(address)
                 if area is not None and area.kind == "private":
                     return "uninit-private", None, "a private variable or array"
                 name = None if area is None else area.name
-                return "uninit-global", name, self._element(address, read.site)
+                return "uninit-global", name, self._element(address, extent.size)
             case _:
                 return "uninit-private", None, "a private variable or array"
 
-    def _element(self, address: int, site: AccessSite) -> str:
+    def _element(self, address: int, size: int) -> str:
         area = self._surroundings.area(address)
         if area is None:
             return f"the bytes at 0x{address:x}"
-        _, size = self._memory(site)
         count = self._surroundings.asked(area) // size
         return f"{area.name}[{(address - area.start) // size}] of {count}"
 
@@ -198,20 +204,30 @@ class UninitDetector:
         area = self._surroundings.area(address) if address else None
         return area is not None and area.kind != "buffer"
 
-    def _memory(self, site: AccessSite) -> tuple[Space, int]:
-        """Return which memory an instruction reads, and the bytes of an element."""
+    def _extent(self, site: AccessSite) -> Extent:
+        """Return what an instruction reaches; arrays in registers are private as scratch is."""
         key = site.unit, site.pc
-        found = self._memories.get(key)
+        found = self._extents.get(key)
         if found is None:
-            kernel = self._surroundings.kernel
-            found = (Space.SCRATCH, 1)
-            for effect in kernel.effects(kernel.units[site.unit], site.pc):
+            found = Extent(Space.SCRATCH, 1)
+            for effect in self._effects(site):
                 space, kind = getattr(effect, "space", None), getattr(effect, "type", None)
+                values = getattr(effect, "values", None)
+                if values and kind is None:
+                    kind = values[0].type
                 if isinstance(space, Space) and kind is not None:
-                    found = space, kind.bytes
+                    parts = len(values) if values else getattr(effect, "components", 1)
+                    found = Extent(space, kind.bytes, parts)
                     break
-            self._memories[key] = found
+            self._extents[key] = found
         return found
+
+    def _is_atomic(self, site: AccessSite) -> bool:
+        return any(isinstance(effect, Atomic) for effect in self._effects(site))
+
+    def _effects(self, site: AccessSite) -> tuple[Effect, ...]:
+        kernel = self._surroundings.kernel
+        return kernel.effects(kernel.units[site.unit], site.pc)
 
     def _first_channel(self, site: AccessSite) -> int:
         """Return the channel of lane 0; branches tell channels themselves."""

@@ -37,10 +37,12 @@ from visim.sem.effects import (
     WritePredicate,
     WriteRegister,
     WriteState,
+    operands,
 )
 from visim.sem.expr import (
     UOPS,
     Expr,
+    below,
     bits_constant,
     broadcast,
     constant,
@@ -54,7 +56,9 @@ from visim.sem.tracer import Tracer
 from visim.types import BOOL, UD, UQ, DataType
 
 PREFIX = "uninit "
-STORE, BRANCH, ADDRESS, READ = (PREFIX + what for what in ("store", "branch", "address", "read"))
+STORE, BRANCH, ADDRESS, READ, KEEP = (
+    PREFIX + what for what in ("store", "branch", "address", "read", "keep")
+)
 
 _CLEAN = frozenset(
     {"constant", "vector", "execution", "address", "addresses", "state", "function", "clock"}
@@ -72,13 +76,15 @@ class Tracking:
     """Which memories have shadows, and whether registers count that were never written.
 
     `distance` is that of the shadows of what indirect operands reach. `has_groups` says that r0 has
-    the coordinates of groups.
+    the coordinates of groups. `origins` says that it is also told where undefined values are kept
+    in memory that is no output, and read from arrays in registers, which says where they come from.
     """
 
     memories: frozenset[Space]
     strict: bool
     distance: int | None
     has_groups: bool = False
+    origins: bool = False
 
 
 class UninitInstrument:
@@ -94,7 +100,8 @@ class UninitInstrument:
         self.tracking = tracking
         self.space = space
         spaces = ", ".join(sorted(tracking.memories))
-        self.name = f"uninit of {spaces} strict={tracking.strict} at {space.base:x}"
+        told = f"strict={tracking.strict} origins={tracking.origins}"
+        self.name = f"uninit of {spaces} {told} at {space.base:x}"
         self.group = group_of_thread() if tracking.has_groups else None
         self.grf_bytes = kernel.platform.grf_bytes
         self._dirty = DirtyVariables(kernel, self.is_tracked, strict=tracking.strict)
@@ -206,6 +213,7 @@ class _Instruction:
         chosen = None if mask is None else self._shadows.of(mask)
         shadow = shadow if chosen is None else any_of([shadow, chosen])
         kind, lanes = write.value.type, write.value.lanes
+        self._array_read(write)
         match write:
             case WriteRegister(place):
                 if not has_shadow(place.variable) or place.variable.index not in self._dirty:
@@ -224,6 +232,15 @@ class _Instruction:
                     yield WriteIndirect(there, _defined(shadow, kind, lanes), mask)
             case WriteAddress() | WriteState():
                 self._tell(ADDRESS, shadow, mask, lane_numbers(lanes).to(UQ))
+
+    def _array_read(self, write: RegisterWrite) -> None:
+        """Tell where elements that nothing has written are read from arrays in registers."""
+        if not self._instrument.tracking.origins:
+            return
+        for leaf in below(operands(write)):
+            if leaf.uop.name == "gather":
+                found, lanes = self._shadows.of(leaf), leaf.lanes
+                self._tell(READ, found, write.mask, constant(0, UQ, lanes))
 
     # Where undefined values matter
 
@@ -274,9 +291,11 @@ class _Instruction:
         values = _stored(effect)
         space = Space.SURFACE if isinstance(effect, Request) else effect.space
         if values and space in _OUTPUTS:
-            self._output(effect, values)
+            self._output(effect, values, STORE)
+        elif values and self._instrument.tracking.origins:
+            self._output(effect, values, KEEP)
 
-    def _output(self, effect: Message, values: tuple[Expr, ...]) -> None:
+    def _output(self, effect: Message, values: tuple[Expr, ...], name: str) -> None:
         shadow = any_of([self._shadows.of(value) for value in _without_padding(values)])
         lanes = values[0].lanes
         if isinstance(effect, Store | Atomic) and effect.surface is None:
@@ -285,7 +304,7 @@ class _Instruction:
             told = broadcast(effect.address.to(UQ), lanes)
         else:
             told = constant(0, UQ, lanes)
-        self._tell(STORE, shadow, effect.mask, told)
+        self._tell(name, shadow, effect.mask, told)
 
     def _behind(self, effect: Message) -> None:
         """Move shadows between registers and memory."""
@@ -435,4 +454,4 @@ def _stored(effect: Message) -> tuple[Expr, ...]:
             return ()
 
 
-__all__ = ["ADDRESS", "BRANCH", "PREFIX", "READ", "STORE", "Tracking", "UninitInstrument"]
+__all__ = ["ADDRESS", "BRANCH", "KEEP", "PREFIX", "READ", "STORE", "Tracking", "UninitInstrument"]
